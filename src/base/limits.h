@@ -1,0 +1,37 @@
+// Every bound in the product, by name. A queue, buffer, header, line, retry or sweep without a row here is a bug: an
+// unbounded thing is bounded by the machine, at the worst moment. A test reaches each of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace goodput::limits {
+
+// Scheduler and engine.
+inline constexpr int kMaxSlots = 256;                    // LLAMA_MAX_SEQ of the pinned libllama
+inline constexpr int kMaxQueuedRequests = 4096;          // default of max_num_queued_reqs
+inline constexpr Tokens kMaxModelLen{1 << 20};           // longest context that is believed
+inline constexpr Tokens kMaxBatchedTokens{65536};        // largest iteration budget
+
+// HTTP, both sides.
+inline constexpr size_t kMaxHeaderBytes = 64 * 1024;     // status line and headers together
+inline constexpr size_t kMaxBodyBytes = 16 * 1024 * 1024;   // a request body
+inline constexpr size_t kMaxResponseLine = 4 * 1024 * 1024; // one SSE or NDJSON line
+inline constexpr size_t kMaxErrorBody = 64 * 1024;       // how much of an error response is kept
+inline constexpr int kMaxConnections = 20'000;
+inline constexpr int kMaxJsonDepth = 32;
+inline constexpr int kMaxStopStrings = 16;
+inline constexpr size_t kMaxStopBytes = 1024;
+
+// Workloads and schedules.
+inline constexpr size_t kMaxTraceLine = 1024 * 1024;
+inline constexpr size_t kMaxStudyFileBytes = 4 * 1024 * 1024;
+inline constexpr uint64_t kMaxScheduledRequests = 50'000'000;
+inline constexpr int kMaxClasses = 64;
+
+// Studies.
+inline constexpr int kMaxSettings = 4096;                // points of a settings grid
+
+}  // namespace goodput::limits

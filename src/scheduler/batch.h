@@ -1,0 +1,77 @@
+// What the scheduler asks of an executor and what it hears back: plain values. Nothing here knows models or sockets.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "metrics/record.h"
+
+namespace goodput {
+
+struct Request {
+  RequestId id;
+  TimePoint arrival;                 // receipt by the server, not submit()
+  std::vector<TokenId> prompt;       // not empty
+  std::vector<TokenId> stop_tokens;  // empty: ignore end-of-sequence; stop strings are the engine's
+  Tokens max_new{16};                // >= 1
+  int priority = 0;                  // lower is served first under the priority policy (vLLM's sense)
+  uint64_t cache_salt = 0;           // prefixes are shared only between equal salts
+};
+
+// Ownership changes of KV, carried out in order before any compute of the same Batch.
+struct KvOp {
+  enum class Kind : uint8_t { kShare, kTruncate, kRelease };
+  Kind kind = Kind::kRelease;
+  Slot slot;       // the slot that changes
+  Slot from;       // kShare: `slot` (empty) gets from[0, keep)
+  Tokens keep{0};  // kShare, kTruncate: tokens that remain
+  bool operator==(const KvOp&) const = default;
+};
+
+struct ScheduledSequence {
+  RequestId id;
+  Slot slot;
+  Tokens first{0};                   // position of tokens[0]; equals the KV length of the slot after the ops
+  std::span<const TokenId> tokens;   // valid until apply()
+  bool samples = false;              // the last token's logits are sampled
+  bool decode = false;               // generates (its prompt is computed), as opposed to prefill
+};
+
+struct Batch {
+  uint64_t step = 0;
+  std::vector<KvOp> ops;
+  std::vector<ScheduledSequence> sequences;  // empty with ops: nothing is decoded
+  Tokens total{0};                           // Σ tokens
+  std::optional<TimePoint> wake_at;          // nothing to do now, but call next() again by then
+
+  bool empty() const { return ops.empty() && sequences.empty(); }
+  StepShape shape() const;                   // passes = 1; an executor may correct it
+};
+
+struct SequenceResult {
+  enum class Status : uint8_t { kOk, kKvLost, kFailed };
+  Status status = Status::kOk;       // kKvLost: the slot was emptied; the scheduler recomputes once, then fails it
+  std::optional<TokenId> sampled;    // present iff `samples` and kOk
+};
+
+struct StepResult {
+  std::vector<SequenceResult> sequences;  // parallel to Batch::sequences
+  Nanos duration;                         // of run(), on the executor's clock
+  Nanos decode, sampling;                 // parts of it
+  int passes = 1;
+};
+
+// What happened to a request in apply().
+struct Event {
+  enum class Kind : uint8_t { kScheduled, kToken, kPreempted, kEnded };
+  Kind kind = Kind::kToken;
+  RequestId id;
+  TokenId token = 0;                    // kToken
+  FinishReason reason = FinishReason::kNone;  // kEnded
+  bool in_prefill = false;              // kPreempted
+  Tokens cached{0};                     // kScheduled: prompt tokens found in the cache (first admission)
+};
+
+}  // namespace goodput
