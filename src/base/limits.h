@@ -15,6 +15,9 @@ inline constexpr int kMaxQueuedRequests = 4096;          // default of max_num_q
 inline constexpr Tokens kMaxModelLen{1 << 20};           // longest context that is believed
 inline constexpr Tokens kMaxBatchedTokens{65536};        // largest iteration budget
 
+// Models.
+inline constexpr uint64_t kMaxGgufEntries = 1 << 16;     // keys, and tensors, of one file (large mixtures: a few thousand)
+
 // HTTP, both sides.
 inline constexpr size_t kMaxHeaderBytes = 64 * 1024;     // status line and headers together
 inline constexpr size_t kMaxBodyBytes = 16 * 1024 * 1024;   // a request body
@@ -24,6 +27,15 @@ inline constexpr int kMaxConnections = 20'000;
 inline constexpr int kMaxJsonDepth = 32;
 inline constexpr int kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopBytes = 1024;
+inline constexpr size_t kMaxPipelinedBytes = 64 * 1024;     // read ahead while an answer is being made
+inline constexpr size_t kMaxUnsentBytes = 8 * 1024 * 1024;  // of one connection whose client does not read
+inline constexpr size_t kMaxDiscardedBytes = 64 * 1024 * 1024;  // read and dropped after refusing a body
+inline constexpr Nanos kHeaderTimeout = seconds(10);     // first byte to end of headers
+inline constexpr Nanos kBodyTimeout = seconds(60);       // end of headers to end of body
+inline constexpr Nanos kIdleTimeout = seconds(120);      // between requests of one connection
+inline constexpr Nanos kWriteTimeout = seconds(60);      // no byte of a response accepted by the client's kernel
+inline constexpr Nanos kLingerTimeout = seconds(2);      // after a refusal, for the client to read it
+inline constexpr size_t kMaxChatMessages = 4096;
 
 // Workloads and schedules.
 inline constexpr size_t kMaxTraceLine = 1024 * 1024;
@@ -33,5 +45,6 @@ inline constexpr int kMaxClasses = 64;
 
 // Studies.
 inline constexpr int kMaxSettings = 4096;                // points of a settings grid
+inline constexpr Nanos kStudyBusyWait = seconds(5);      // for another process that writes the same study file
 
 }  // namespace goodput::limits
