@@ -74,10 +74,14 @@ struct RequestRecord {
   bool operator==(const RequestRecord&) const = default;
 };
 
+// Pairs of a computed token and a KV position: what attention costs. 64 bits, because a full iteration
+// (limits::kMaxBatchedTokens) at the longest context (limits::kMaxModelLen) makes 6.9e10 of them.
+using KvPairs = Quantity<struct KvPairsTag, int64_t>;
+
 // What an iteration computed; the regressors of the step-cost model.
 struct StepShape {
   Tokens prefill{0};    // prompt tokens computed
-  Tokens kv_read{0};    // Σ over scheduled sequences of computed tokens × KV length: see StepCost
+  KvPairs kv_read{0};   // Σ over scheduled sequences of tokens computed × KV length after them: see Batch::shape()
   Tokens swapped{0};    // tokens whose KV moved between host and device
   int decodes = 0;      // sequences that computed one new token
   int passes = 1;       // forward passes that the executor needed

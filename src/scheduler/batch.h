@@ -45,14 +45,25 @@ struct Batch {
   std::vector<ScheduledSequence> sequences;  // empty with ops: nothing is decoded
   Tokens total{0};                           // Σ tokens
   std::optional<TimePoint> wake_at;          // nothing to do now, but call next() again by then
+  bool events = false;                       // apply() has something to tell, even if nothing is computed (for
+                                             // example a request that was finished while it waited)
 
-  bool empty() const { return ops.empty() && sequences.empty(); }
-  StepShape shape() const;                   // passes = 1; an executor may correct it
+  // Nothing to carry out and nothing to tell. Any other batch is run and applied, one without sequences at once.
+  bool empty() const { return ops.empty() && sequences.empty() && !events; }
+
+  // passes = 1; an executor may correct it. kv_read = Σ over sequences of tokens computed × (first + tokens computed),
+  // the KV length after them: a decode reads its whole context once; a prefill chunk's triangle is counted as its
+  // rectangle, since the kernels visit masked cells too.
+  StepShape shape() const;
 };
 
 struct SequenceResult {
-  enum class Status : uint8_t { kOk, kKvLost, kFailed };
-  Status status = Status::kOk;       // kKvLost: the slot was emptied; the scheduler recomputes once, then fails it
+  enum class Status : uint8_t {
+    kOk,
+    kKvLost,  // the slot was emptied; the scheduler recomputes once (told as kPreempted), then fails the request
+    kFailed,  // the request cannot go on; its slot holds what it would after kOk, until the kRelease of a later batch
+  };
+  Status status = Status::kOk;
   std::optional<TokenId> sampled;    // present iff `samples` and kOk
 };
 
@@ -63,15 +74,20 @@ struct StepResult {
   int passes = 1;
 };
 
-// What happened to a request in apply().
+// What happened to a request since the last apply(), in order.
 struct Event {
-  enum class Kind : uint8_t { kScheduled, kToken, kPreempted, kEnded };
+  enum class Kind : uint8_t {
+    kScheduled,  // its first tokens were computed in this step; once per request
+    kToken,      // one generated token; a stop token is never told as kToken
+    kPreempted,  // its KV was taken or lost; it waits again, keeps its tokens, and will be recomputed
+    kEnded,      // the last event of every request, exactly once
+  };
   Kind kind = Kind::kToken;
   RequestId id;
-  TokenId token = 0;                    // kToken
-  FinishReason reason = FinishReason::kNone;  // kEnded
-  bool in_prefill = false;              // kPreempted
-  Tokens cached{0};                     // kScheduled: prompt tokens found in the cache (first admission)
+  TokenId token = 0;                          // kToken; kEnded with kStop by a stop token: that token
+  FinishReason reason = FinishReason::kNone;  // kEnded: kStop, kLength, kError, or what finish() was given
+  bool in_prefill = false;                    // kPreempted: before its first token
+  Tokens cached{0};                           // kScheduled: prompt tokens found in the cache
 };
 
 }  // namespace goodput

@@ -41,20 +41,26 @@ class Scheduler {
   // kUsage: the request can never run (empty prompt, too long for max_model_len or for the whole KV cache).
   // kExhausted: the queue is full. On error nothing is kept.
   Result<void> submit(Request);
-  // Ends a request early (client gone, stop string, cancelled). In flight: it ends at apply(). Unknown ids are ignored.
+  // Ends a request early (client gone, stop string, cancelled), with no further token. Its kEnded comes with the next
+  // apply(); if nothing else is to be done, next() returns a batch with `events` set, so that there is one. Unknown
+  // and ended ids are ignored.
   void finish(RequestId, FinishReason);
   void set_cost(const StepCost&);
 
-  // The next batch. One batch may be in flight: next() and apply() alternate (an empty batch needs no apply()).
-  // The reference is valid until the following apply() or next().
+  // The next batch. One batch may be in flight: next() and apply() alternate; a batch that is empty() takes no
+  // apply(). A batch without sequences (only ops or events) is carried out and applied at once, with a result
+  // without sequences. The reference is valid until the following apply() or next().
   const Batch& next(TimePoint now);
-  // `result` belongs to the batch that next() returned. Events are valid until the next call.
+  // `result` belongs to the batch that next() returned. Events are valid until the next apply().
   std::span<const Event> apply(const StepResult& result, TimePoint now);
 
-  bool idle() const;  // nothing waits, nothing runs
+  // Nothing waits, nothing runs, every event is told and every op handed out: the KV of the last request that ended
+  // is given back by the next() after its apply(), as a batch of ops only.
+  bool idle() const;
   SchedulerState state() const;
   const Settings& settings() const;
-  // KV tokens that each slot must hold after the last apply(), for checking against the executor.
+  // KV tokens that the slot must hold after the last apply(), for checking against the executor. 0 for slots in no use
+  // and beyond the geometry.
   Tokens kv_length(Slot) const;
 
  private:
