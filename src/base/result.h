@@ -47,10 +47,13 @@ inline void take(tl::expected<void, Error>&&) {}  // expected<void> has no value
 }  // namespace goodput
 
 // Unwraps a Result or returns its error from the enclosing function. Never inside a coroutine around co_await:
-// g++ 12 crashes on it; name the value first.
-#define TRY(expression)                                                           \
-  ({                                                                              \
-    auto try_result_ = (expression);                                              \
-    if (!try_result_) return tl::unexpected(std::move(try_result_.error()));      \
-    ::goodput::detail::take(std::move(try_result_));                              \
+// g++ 12 crashes on it; name the value first. The counter keeps nested uses from shadowing each other.
+#define TRY(expression) GOODPUT_TRY_NAMED(expression, __COUNTER__)
+#define GOODPUT_TRY_NAMED(expression, n) GOODPUT_TRY_AS(expression, GOODPUT_TRY_JOIN(try_result_, n))
+#define GOODPUT_TRY_JOIN(a, b) a##b
+#define GOODPUT_TRY_AS(expression, result)                        \
+  ({                                                              \
+    auto result = (expression);                                   \
+    if (!result) return tl::unexpected(std::move(result.error())); \
+    ::goodput::detail::take(std::move(result));                   \
   })
