@@ -1,8 +1,8 @@
 // An executor whose time is a cost model and whose tokens are a hash of request and position, so that every byte of a
-// stream can be checked by anyone who knows the request.
+// stream can be checked by anyone who knows the request. It mirrors the KV length of each slot, so that a scheduler
+// whose accounting drifts is caught here as it would be by a real cache. One thread.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "engine/executor.h"
