@@ -66,7 +66,10 @@ struct RequestRecord {
   std::optional<TimePoint> dispatched, connected, sent, first_chunk, first_token, first_answer, done, closed;
   std::optional<Tokens> prompt_tokens, cached_tokens, output_tokens;
   Tokens asked_output{0};             // the output length that was asked for
+  // Tokens inside output_tokens that no event carried (hidden reasoning); nullopt: there are some, of unknown number.
+  std::optional<Tokens> hidden_tokens = Tokens{0};
   bool streamed = true;               // false: tokens' times are unmeasurable
+  bool buffered = false;              // an unloaded probe confirmed that the server holds tokens back (mark_buffered)
   uint32_t chunks = 0;                // response events of any kind
   std::vector<TokenEvent> events;     // in order of arrival
   std::optional<ServerTimes> server;
