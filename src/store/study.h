@@ -1,5 +1,5 @@
-// The study file: SQLite, WAL. A point is a transaction: finished and safe, or not there. Row structs only; no SQLite type
-// leaves this room.
+// The study file: SQLite, WAL. A point is a transaction: finished and safe, or not there. Row structs only; no SQLite
+// type leaves this room.
 #pragma once
 
 #include <filesystem>
@@ -15,16 +15,16 @@ namespace goodput {
 
 // One measured or simulated point.
 struct PointRow {
-  int64_t id = 0;                 // assigned
-  std::string phase;              // "probe", "screen", "measure", "confirm", "background"
-  std::string key;                // unique per (phase, settings, rate, seed): what --resume looks for
+  int64_t id = 0;     // assigned
+  std::string phase;  // "probe", "screen", "measure", "confirm", "background"
+  std::string key;    // unique per (phase, settings, rate, seed): what --resume looks for
   std::string settings_json;
   double offered_rate = 0;
   uint64_t seed = 0;
-  std::string executor;           // "llama" | "simulated" | "remote"
+  std::string executor;  // "llama" | "simulated" | "remote"
   std::string schedule_hash;
-  std::string summary_json;       // the point as map --json shows it
-  std::string records_hash;       // SHA-256 over its records, 64 hex digits; empty: none stored
+  std::string summary_json;  // the point as map --json shows it
+  std::string records_hash;  // SHA-256 over its records, 64 hex digits; empty: none stored
 };
 
 class Study {
@@ -39,7 +39,7 @@ class Study {
   // Writes the point, its records and steps in one transaction; fills row.id and row.records_hash.
   Result<void> add_point(PointRow&, const std::vector<RequestRecord>&, const std::vector<StepRecord>&);
   Result<std::optional<PointRow>> find_point(std::string_view key) const;
-  Result<std::vector<PointRow>> points() const;             // by id
+  Result<std::vector<PointRow>> points() const;                     // by id
   Result<std::vector<RequestRecord>> records(int64_t point) const;  // by index
   Result<std::vector<StepRecord>> steps(int64_t point) const;       // by start
   // Recomputes every stored point's records hash; the keys of those that differ.
