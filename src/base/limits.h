@@ -17,6 +17,7 @@ inline constexpr Tokens kMaxBatchedTokens{65536};        // largest iteration bu
 
 // Models.
 inline constexpr uint64_t kMaxGgufEntries = 1 << 16;     // keys, and tensors, of one file (large mixtures: a few thousand)
+inline constexpr uint64_t kMaxVocabularyFileBytes = 1 << 30;  // a vocabulary to make synthetic models with
 
 // HTTP, both sides.
 inline constexpr size_t kMaxHeaderBytes = 64 * 1024;     // status line and headers together
@@ -41,7 +42,17 @@ inline constexpr size_t kMaxChatMessages = 4096;
 inline constexpr size_t kMaxTraceLine = 1024 * 1024;
 inline constexpr size_t kMaxStudyFileBytes = 4 * 1024 * 1024;
 inline constexpr uint64_t kMaxScheduledRequests = 50'000'000;
+inline constexpr uint64_t kMaxScheduledTokens = 1'000'000'000;  // prompt tokens of one schedule: 4 GB of ids
 inline constexpr int kMaxClasses = 64;
+inline constexpr size_t kMaxNameBytes = 64;              // of a workload or class
+inline constexpr int kMaxSharedDocuments = 4096;         // of one class
+inline constexpr double kMaxRate = 1e6;                  // requests/s, and the largest trace factor
+inline constexpr int kMaxConcurrency = 20'000;           // closed loop
+inline constexpr Nanos kMaxWorkloadTime = seconds(12 * 86'400);  // a window, a think time; exact in TOML's doubles
+inline constexpr int kMaxTomlDotsPerLine = 64;           // a key of 10^5 dotted parts overflows toml++'s stack
+inline constexpr size_t kTraceReorderRows = 64;          // how far out of order a trace's row may stand
+inline constexpr size_t kMaxPromptWords = 512;           // of a vocabulary; prompts are made from them
+inline constexpr int kMaxPromptRepairs = 16;             // attempts at an exact length
 
 // Studies.
 inline constexpr int kMaxSettings = 4096;                // points of a settings grid
