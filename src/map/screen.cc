@@ -7,6 +7,7 @@
 
 #include "map/frontier.h"
 #include "map/operating.h"
+#include "map/predict.h"
 
 namespace goodput {
 namespace {
@@ -26,20 +27,19 @@ SimulateOptions options_for(const Settings& settings, const EngineModel& engine)
 
 // The first tenth of the arrivals meets an empty server and is not counted.
 Window window_of(const Schedule& schedule, double rate) {
-  const auto at = [&](size_t i) { return TimePoint(from_seconds(to_seconds(schedule.requests[i].at) / rate)); };
+  const auto at = [&](size_t i) { return TimePoint(kPrimingTime + from_seconds(to_seconds(schedule.requests[i].at) / rate)); };
   return {at(schedule.requests.size() / 10), at(schedule.requests.size() - 1) + Nanos(1)};
 }
 
 // Output tokens per second when everything is there at once: what an offline throughput chart shows.
 Result<double> backlog_tokens_per_s(const Settings& settings, const EngineModel& engine, const Schedule& unit) {
-  Schedule all_at_once = unit;
-  for (auto& r : all_at_once.requests) r.at = Nanos(0);
+  Schedule all_at_once = primed(unit, 1e9);  // priming first, then everything within a blink
   SimulateOptions options = options_for(settings, engine);
   options.settings.max_num_queued_reqs = static_cast<int>(unit.requests.size()) + 1;
   const SimulateResult result = TRY(simulate(all_at_once, options));
   int64_t tokens = 0;
   for (const auto& r : result.records) tokens += r.output_tokens.value_or(Tokens(0)).count();
-  const double length = to_seconds(result.end.since_zero());
+  const double length = to_seconds(result.end.since_zero() - kPrimingTime);
   return length > 0 ? double(tokens) / length : 0.0;
 }
 
@@ -82,9 +82,7 @@ Result<void> in_parallel(size_t n, int threads, const std::atomic<bool>& stop, c
 
 Result<Operating> simulate_at(const Settings& settings, const EngineModel& engine, const Schedule& unit,
                               const WorkloadSpec& workload, double rate) {
-  Schedule schedule = unit;
-  for (auto& r : schedule.requests) r.at = from_seconds(to_seconds(r.at) / rate);
-  const SimulateResult result = TRY(simulate(schedule, options_for(settings, engine)));
+  const SimulateResult result = TRY(simulate(primed(unit, rate), options_for(settings, engine)));
   return operating_at(rate, result.records, class_rules(workload), window_of(unit, rate));
 }
 

@@ -1,0 +1,97 @@
+#include "map/predict.h"
+
+#include <cmath>
+
+#include "simulate/simulate.h"
+
+namespace goodput {
+namespace {
+
+std::optional<double> relative(std::optional<double> predicted, std::optional<double> measured) {
+  if (!predicted || !measured || *measured <= 0) return std::nullopt;
+  return *predicted / *measured - 1;
+}
+
+void widen(std::optional<double>& worst, const std::optional<double>& value) {
+  if (value && (!worst || std::abs(*value) > std::abs(*worst))) worst = value;
+}
+
+}  // namespace
+
+Schedule primed(const Schedule& schedule, double rate) {
+  Schedule out;
+  out.seed = schedule.seed;
+  out.hash = schedule.hash;
+  out.requests.reserve(schedule.priming.size() + schedule.requests.size());
+  const Nanos apart = kPrimingTime / static_cast<int64_t>(schedule.priming.size() + 1);
+  for (const auto& p : schedule.priming) {
+    out.requests.push_back(p);
+    out.requests.back().at = apart * static_cast<int64_t>(out.requests.size() - 1);
+  }
+  for (const auto& r : schedule.requests) {
+    out.requests.push_back(r);
+    out.requests.back().at = kPrimingTime + from_seconds(to_seconds(r.at) / rate);
+  }
+  for (size_t i = 0; i < out.requests.size(); ++i) out.requests[i].index = i;
+  return out;
+}
+
+Result<PredictedPoint> predict(const PointRequest& request, const EngineModel& engine) {
+  ScheduleOptions options;
+  options.seed = request.seed;
+  options.duration = request.warm_up + request.window;
+  options.block_size = request.settings.block_size;
+  options.max_model_len = request.settings.max_model_len;
+  const Schedule schedule = primed(TRY(make_schedule(request.workload, options, nullptr)), 1);
+  std::vector<StepRecord> steps;
+  struct Collect final : StepSink {
+    std::vector<StepRecord>& steps;
+    explicit Collect(std::vector<StepRecord>& s) : steps(s) {}
+    void write(const StepRecord& s) override { steps.push_back(s); }
+  } sink(steps);
+  SimulateOptions run;
+  run.settings = request.settings;
+  run.capabilities = engine.capabilities;
+  run.cost = engine.cost;
+  run.request_overhead = engine.request_overhead;
+  run.token_overhead = engine.token_overhead;
+  run.steps = &sink;
+  SimulateResult result = TRY(simulate(schedule, run));
+  const TimePoint start(kPrimingTime + request.warm_up);
+  const Window window{start, start + request.window};
+  PredictedPoint out;
+  out.point.phase = request.phase;
+  out.point.key = "predicted " + point_key(request);
+  out.point.executor = "simulated";
+  out.point.settings = request.settings;
+  out.point.rate = request.workload.rate;
+  out.point.seed = request.seed;
+  out.point.schedule_hash = schedule.hash;
+  out.point.primed = true;
+  out.point.summary = summarize(result.records, class_rules(request.workload), window);
+  out.point.observed = observe(steps, engine.capabilities.kv.total, window);
+  out.records = std::move(result.records);
+  return out;
+}
+
+PredictionError::Row prediction_row(const Point& measured, const Point& predicted) {
+  return {measured.key,
+          measured.settings,
+          measured.rate,
+          relative(predicted.summary.overall.latency.ttft.p50, measured.summary.overall.latency.ttft.p50),
+          relative(predicted.summary.overall.latency.tpot.p50, measured.summary.overall.latency.tpot.p50),
+          relative(predicted.summary.goodput_rps, measured.summary.goodput_rps)};
+}
+
+PredictionError prediction_error(std::vector<PredictionError::Row> rows) {
+  PredictionError error;
+  for (const auto& row : rows) {
+    widen(error.ttft_p50, row.ttft_p50);
+    widen(error.tpot_p50, row.tpot_p50);
+    widen(error.goodput, row.goodput);
+  }
+  error.rows = std::move(rows);
+  return error;
+}
+
+}  // namespace goodput
