@@ -14,6 +14,7 @@ inline constexpr int kMaxSlots = 256;                    // LLAMA_MAX_SEQ of the
 inline constexpr int kMaxQueuedRequests = 4096;          // default of max_num_queued_reqs
 inline constexpr Tokens kMaxModelLen{1 << 20};           // longest context that is believed
 inline constexpr Tokens kMaxBatchedTokens{65536};        // largest iteration budget
+inline constexpr size_t kMaxAheadRequests = 65536;       // submitted to an engine before their arrival
 
 // Models.
 inline constexpr uint64_t kMaxGgufEntries = 1 << 16;     // keys, and tensors, of one file (large mixtures: a few thousand)

@@ -1,0 +1,89 @@
+// The workload as a value: the default mix, its validity, its hash. Pure functions; reading and writing TOML stand in
+// toml.cc and to_toml.cc.
+#include "workload/spec.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "workload/spec_rules.h"
+
+namespace goodput {
+namespace {
+
+LengthSpec uniform(int low, int high) { return {LengthSpec::Kind::kUniform, Tokens(low), Tokens(high)}; }
+
+}  // namespace
+
+WorkloadSpec default_workload() {
+  WorkloadSpec w;
+  ClassSpec chat{.name = "chat", .share = 0.7, .prompt = uniform(32, 96), .output = uniform(16, 48)};
+  chat.ttft_times_unloaded = 10;
+  chat.gap_times_unloaded = 8;
+
+  ClassSpec rag{.name = "rag", .share = 0.1, .prompt = uniform(1024, 2048), .output = uniform(16, 32)};
+  rag.shared_documents = 4;
+  rag.question = Tokens(32);
+  // Unloaded, a primed document is a prefix hit and only the question is computed. The larger multiple leaves room for
+  // computing an evicted document again (some 45 times a question's tokens, in large chunks), not for a queue of them.
+  rag.ttft_times_unloaded = 20;
+  rag.gap_times_unloaded = 8;
+
+  // Nobody watches its tokens come; it only has to end in a reasonable time.
+  ClassSpec background{.name = "background", .share = 0.2, .priority = 10, .prompt = uniform(64, 192)};
+  background.output = uniform(128, 256);
+  background.e2e_times_unloaded = 10;
+
+  w.classes = {chat, rag, background};
+  return w;
+}
+
+Result<void> validate(const WorkloadSpec& w) {
+  const auto problem = find_problem(w);
+  if (!problem)
+    return {};
+  std::string where = "workload";
+  if (problem->where == SpecProblem::Where::kTrace)
+    where += ".trace";
+  if (problem->where == SpecProblem::Where::kClass)
+    where += fmt::format(".class[{}] '{}'", problem->cls, w.classes[problem->cls].name);
+  return fail(ErrorCode::kUsage, fmt::format("{}: {}", problem->key, problem->message), where);
+}
+
+std::string workload_hash(const WorkloadSpec& w) {
+  WorkloadSpec canonical = w;
+  canonical.name = "-";
+  canonical.rate = 1;
+  if (w.arrivals != ArrivalKind::kClosed)
+    canonical.concurrency = 1, canonical.think_time = Nanos(0);
+  if (w.arrivals != ArrivalKind::kTrace)
+    canonical.trace.reset();
+  if (canonical.trace)
+    canonical.trace->file = std::filesystem::path(canonical.trace->file).filename().string();
+  return sha256_hex("goodput workload 1\n" + to_toml(canonical));
+}
+
+std::vector<ClassRule> class_rules(const WorkloadSpec& w) {
+  std::vector<ClassRule> rules;
+  rules.reserve(w.classes.size());
+  for (const auto& c : w.classes)
+    rules.push_back({c.name, c.targets});
+  return rules;
+}
+
+std::string_view to_string(ArrivalKind kind) {
+  switch (kind) {
+    case ArrivalKind::kPoisson:
+      return "poisson";
+    case ArrivalKind::kConstant:
+      return "constant";
+    case ArrivalKind::kClosed:
+      return "closed";
+    case ArrivalKind::kTrace:
+      return "trace";
+  }
+  return "?";
+}
+
+}  // namespace goodput
