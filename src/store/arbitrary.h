@@ -27,6 +27,10 @@ T number(Random& random) {
 }
 
 inline bool coin(Random& random) { return random.uniform_int(0, 1) == 1; }
+template <class T>
+std::optional<T> maybe(Random& random, T value) {
+  return coin(random) ? std::optional<T>(value) : std::nullopt;
+}
 inline TimePoint time_point(Random& random) { return TimePoint(Nanos(number<int64_t>(random))); }
 template <class E>
 E enumerator(Random& random, E last) {
@@ -53,6 +57,7 @@ inline RequestRecord record(Random& random, uint64_t index) {
       *n = Tokens(number<int32_t>(random));
   r.asked_output = Tokens(number<int32_t>(random));
   r.streamed = coin(random);
+  r.buffered = coin(random);
   r.chunks = number<uint32_t>(random);
   for (int64_t n = random.uniform_int(0, 20); n > 0; --n) {
     TokenEvent& e = r.events.emplace_back();
@@ -117,10 +122,6 @@ inline double real(Random& random) {
     default:
       return random.exponential(100);
   }
-}
-template <class T>
-std::optional<T> maybe(Random& random, T value) {
-  return coin(random) ? std::optional<T>(value) : std::nullopt;
 }
 // Text that must be escaped.
 inline std::string text(Random& random) {

@@ -12,6 +12,11 @@ namespace goodput {
 namespace codec {
 namespace {
 
+// A field that is not written here would be lost from every study: write it, read it, raise the version, then the size.
+static_assert(sizeof(RequestRecord) == 336 && sizeof(TokenEvent) == 32 && sizeof(ServerTimes) == 88 &&
+                  sizeof(StepRecord) == 104,
+              "a record has a field that the codec may not know");
+
 // The optional times of a record and of its server part, in the order of their presence bits.
 constexpr std::optional<TimePoint> RequestRecord::* kTimes[] = {
     &RequestRecord::dispatched,  &RequestRecord::connected,    &RequestRecord::sent, &RequestRecord::first_chunk,
@@ -21,8 +26,8 @@ constexpr std::optional<Tokens> RequestRecord::* kCounts[] = {
 constexpr std::optional<TimePoint> ServerTimes::* kServerTimes[] = {&ServerTimes::arrived, &ServerTimes::queued,
                                                                     &ServerTimes::scheduled, &ServerTimes::first_token,
                                                                     &ServerTimes::last_token};
-// Presence and truth bits of a record: 8 times, 3 counts, then these.
-constexpr uint64_t kStreamed = 1u << 11, kHasServer = 1u << 12, kAllBits = (1u << 13) - 1;
+// Presence and truth bits of a record: 8 times, 4 counts, then these.
+constexpr uint64_t kStreamed = 1u << 12, kBuffered = 1u << 13, kHasServer = 1u << 14, kAllBits = (1u << 15) - 1;
 constexpr uint8_t kKernelStamp = 1, kCoalesced = 2;  // bits of an event; its channel stands above them
 constexpr size_t kLeastEventBytes = 3;
 
@@ -113,7 +118,8 @@ uint64_t Reader::unsigned_number() {
 
 void write_record(Writer& w, const RequestRecord& record) {
   w.byte(kRecordVersion);
-  uint64_t bits = (record.streamed ? kStreamed : 0) | (record.server ? kHasServer : 0);
+  uint64_t bits =
+      (record.streamed ? kStreamed : 0) | (record.buffered ? kBuffered : 0) | (record.server ? kHasServer : 0);
   for (size_t i = 0; i < std::size(kTimes); ++i)
     if (record.*kTimes[i])
       bits |= uint64_t{1} << i;
@@ -156,6 +162,7 @@ RequestRecord read_record(Reader& r) {
   if (bits & ~kAllBits)
     r.refuse("unknown record flags");
   record.streamed = (bits & kStreamed) != 0;
+  record.buffered = (bits & kBuffered) != 0;
   record.index = r.unsigned_number();
   record.cls = r.fitting<uint16_t>();
   record.outcome = r.enumerator(Outcome::kNotSent);
