@@ -18,13 +18,13 @@ inline constexpr int kOutcomes = 8;
 // Why an `error` (or `rejected`) is one.
 enum class ErrorKind : uint8_t {
   kNone,
-  kHttpStatus,      // a status that is not 2xx and not a rejection
-  kErrorObject,     // an error object inside a 200 answer
-  kMalformed,       // bytes that are not the protocol
-  kTruncated,       // the stream ended without saying so
-  kEmpty,           // a well-formed answer without any token
-  kConnect,         // could not connect
-  kLimit,           // a line or header beyond our bound
+  kHttpStatus,   // a status that is not 2xx and not a rejection
+  kErrorObject,  // an error object inside a 200 answer
+  kMalformed,    // bytes that are not the protocol
+  kTruncated,    // the stream ended without saying so
+  kEmpty,        // a well-formed answer without any token
+  kConnect,      // could not connect
+  kLimit,        // a line or header beyond our bound
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kToolCalls, kAbort, kError };
@@ -40,7 +40,7 @@ struct TokenEvent {
   std::optional<Nanos> kernel;  // the kernel's receive stamp, since `scheduled`; absent under TLS
   uint16_t tokens = 0;          // 0: unknown
   Channel channel = Channel::kContent;
-  bool coalesced = false;       // shared its read with another event
+  bool coalesced = false;  // shared its read with another event
 
   bool operator==(const TokenEvent&) const = default;
 };
@@ -65,13 +65,13 @@ struct RequestRecord {
   TimePoint scheduled;
   std::optional<TimePoint> dispatched, connected, sent, first_chunk, first_token, first_answer, done, closed;
   std::optional<Tokens> prompt_tokens, cached_tokens, output_tokens;
-  Tokens asked_output{0};             // the output length that was asked for
+  Tokens asked_output{0};  // the output length that was asked for
   // Tokens inside output_tokens that no event carried (hidden reasoning); nullopt: there are some, of unknown number.
   std::optional<Tokens> hidden_tokens = Tokens{0};
-  bool streamed = true;               // false: tokens' times are unmeasurable
-  bool buffered = false;              // an unloaded probe confirmed that the server holds tokens back (mark_buffered)
-  uint32_t chunks = 0;                // response events of any kind
-  std::vector<TokenEvent> events;     // in order of arrival
+  bool streamed = true;            // false: tokens' times are unmeasurable
+  bool buffered = false;           // an unloaded probe confirmed that the server holds tokens back (mark_buffered)
+  uint32_t chunks = 0;             // response events of any kind
+  std::vector<TokenEvent> events;  // in order of arrival
   std::optional<ServerTimes> server;
 
   bool operator==(const RequestRecord&) const = default;
@@ -83,11 +83,11 @@ using KvPairs = Quantity<struct KvPairsTag, int64_t>;
 
 // What an iteration computed; the regressors of the step-cost model.
 struct StepShape {
-  Tokens prefill{0};    // prompt tokens computed
-  KvPairs kv_read{0};   // Σ over scheduled sequences of tokens computed × KV length after them: see Batch::shape()
-  Tokens swapped{0};    // tokens whose KV moved between host and device
-  int decodes = 0;      // sequences that computed one new token
-  int passes = 1;       // forward passes that the executor needed
+  Tokens prefill{0};   // prompt tokens computed
+  KvPairs kv_read{0};  // Σ over scheduled sequences of tokens computed × KV length after them: see Batch::shape()
+  Tokens swapped{0};   // tokens whose KV moved between host and device
+  int decodes = 0;     // sequences that computed one new token
+  int passes = 1;      // forward passes that the executor needed
 
   bool operator==(const StepShape&) const = default;
 };

@@ -1,4 +1,4 @@
-// Percentiles and intervals (docs/method.md, "Statistics").
+// Percentiles and intervals (docs/method.md, "Statistics"). Pure functions; any thread. Values must be finite.
 #pragma once
 
 #include <cstddef>
@@ -8,39 +8,63 @@
 
 namespace goodput {
 
-struct Interval { double low, high; };
+struct Interval {
+  double low, high;
+};
 struct Estimate {
   double value = 0;
   std::optional<double> low, high;  // 95 %; absent where no honest bound exists
 };
 
+// The cumulative weight that the p-quantile must reach, of a total. p·n is not exact in binary (0.07 × 100 > 7); the
+// allowance keeps the nearest rank at ⌈p·n⌉.
+constexpr double share_of(double total, double p) { return p * total * (1 - 1e-12); }
+
 // Nearest rank: the ⌈p·n⌉-th smallest. `sorted` ascending; nullopt when empty. p in (0, 1].
 std::optional<double> percentile(std::span<const double> sorted, double p);
-// The same over values with weights (token-weighted views): smallest value whose cumulative weight reaches p.
-struct Weighted { double value; double weight; };
+// The same over values with weights (token-weighted views): smallest value whose cumulative weight reaches p. Weights
+// that are not positive do not count.
+struct Weighted {
+  double value;
+  double weight;
+};
 std::optional<double> weighted_percentile(std::vector<Weighted> values, double p);
-// The least n at which a 95 % upper bound of the p-quantile exists: 1 − pⁿ ≥ 0.95 (p90 29, p95 59, p99 299).
+// The least n at which a 95 % upper bound of the p-quantile exists: 1 − pⁿ ≥ 0.95 (p50 5, p90 29, p95 59, p99 299).
+// p in (0, 1).
 size_t min_samples(double p);
-// Two-sided order-statistic interval of the p-quantile at `confidence`, nullopt where the sample is too small.
+// Two-sided order-statistic interval of the p-quantile at `confidence`, equal tails of the exact binomial; nullopt
+// where the sample is too small.
 std::optional<Interval> quantile_interval(std::span<const double> sorted, double p, double confidence = 0.95);
 
-// Wilson's score interval of a proportion. n = 0: [0, 1].
+// Wilson's score interval of a proportion (Wilson, JASA 1927). n = 0: [0, 1].
 Interval wilson(double successes, double n, double confidence = 0.95);
 // Student's interval of the mean over replicate values; nullopt below 2 values.
 std::optional<Interval> student(std::span<const double> replicates, double confidence = 0.95);
-// Attainment over replicates: Student over the replicates' values, never narrower than Wilson on the pooled counts.
-struct Count { double good, scheduled; };
+// Attainment over replicates: the ratio of the sums, with an interval that covers both Student's over the replicates'
+// values and Wilson's on the pooled counts, within [0, 1]. From a single run it is Wilson's alone, which ignores the
+// correlation inside a run. Replicates without requests do not count; with none left, 0 in [0, 1].
+struct Count {
+  double good, scheduled;
+};
 Estimate attainment_estimate(std::span<const Count> replicates);
 
-// p50, p95, p99, max as reported: percentiles without a 95 % upper bound at this n are absent, p50 and max need n ≥ 1.
+// p50, p95, p99, max as reported: a percentile without a 95 % upper bound at this n is absent (n < min_samples); max
+// needs n ≥ 1.
 struct Percentiles {
   std::optional<double> p50, p95, p99, max;
   size_t n = 0;
+
+  bool operator==(const Percentiles&) const = default;
 };
 Percentiles percentiles(std::vector<double> values);
+// Token-level values; `n_requests` they came from decides what is reported, since tokens of one request are correlated.
 Percentiles weighted_percentiles(std::vector<Weighted> values, size_t n_requests);
 
-struct MeanP95Max { std::optional<double> mean, p95, max; };
+struct MeanP95Max {
+  std::optional<double> mean, p95, max;
+
+  bool operator==(const MeanP95Max&) const = default;
+};
 MeanP95Max mean_p95_max(std::vector<Weighted> values);  // weighted by time, for gauges
 
 }  // namespace goodput

@@ -1,0 +1,151 @@
+// Percentiles by selection, intervals by Boost.Math, which stays in this file. Pure functions; any thread.
+#include "metrics/stats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+
+#include "base/check.h"
+#include "metrics/order_statistics.h"
+
+namespace goodput {
+namespace {
+
+size_t nearest_rank(size_t n, double p) {  // 1-based
+  CHECK(p > 0 && p <= 1, "a percentile lies in (0, 1]");
+  const double rank = std::ceil(share_of(static_cast<double>(n), p));
+  return std::clamp<size_t>(static_cast<size_t>(rank), 1, n);
+}
+
+auto samples_of(const std::vector<Weighted>& values) {
+  return [&](auto visit) {
+    for (const Weighted& v : values)
+      visit(v.value, v.weight);
+  };
+}
+
+}  // namespace
+
+std::optional<double> percentile(std::span<const double> sorted, double p) {
+  if (sorted.empty())
+    return std::nullopt;
+  return sorted[nearest_rank(sorted.size(), p) - 1];
+}
+
+std::optional<double> weighted_percentile(std::vector<Weighted> values, double p) {
+  CHECK(p > 0 && p <= 1, "a percentile lies in (0, 1]");
+  const auto stats = order_statistics<1>(samples_of(values), {p});
+  if (!(stats.weight > 0))
+    return std::nullopt;
+  return stats.at[0];
+}
+
+size_t min_samples(double p) {
+  CHECK(p > 0 && p < 1, "only a quantile inside (0, 1) can be bounded");
+  return static_cast<size_t>(std::ceil(std::log(0.05) / std::log(p)));
+}
+
+std::optional<Interval> quantile_interval(std::span<const double> sorted, double p, double confidence) {
+  CHECK(p > 0 && p < 1 && confidence > 0 && confidence < 1);
+  const auto n = static_cast<int64_t>(sorted.size());
+  if (n == 0)
+    return std::nullopt;
+  // B, the number of samples below the quantile, is binomial(n, p); [X(l), X(u)] covers it when l <= B < u. F grows, so
+  // both ends are found by bisection: l is the largest with P(B < l) <= tail, u the smallest with P(B >= u) <= tail.
+  const boost::math::binomial below(static_cast<double>(n), p);
+  const double tail = (1 - confidence) / 2;
+  const auto first_rank = [&](auto holds) {  // the smallest r in [1, n + 1) where it holds, else n + 1
+    int64_t low = 1, high = n + 1;
+    while (low < high) {
+      const int64_t mid = low + (high - low) / 2;
+      if (holds(static_cast<double>(mid)))
+        high = mid;
+      else
+        low = mid + 1;
+    }
+    return low;
+  };
+  const int64_t l = first_rank([&](double r) { return cdf(below, r - 1) > tail; }) - 1;
+  const int64_t u = first_rank([&](double r) { return cdf(complement(below, r - 1)) <= tail; });
+  if (l < 1 || u > n)
+    return std::nullopt;
+  return Interval{sorted[static_cast<size_t>(l - 1)], sorted[static_cast<size_t>(u - 1)]};
+}
+
+Interval wilson(double successes, double n, double confidence) {
+  CHECK(successes >= 0 && successes <= n && confidence > 0 && confidence < 1);
+  if (n == 0)
+    return {0, 1};
+  const double z = quantile(boost::math::normal(), (1 + confidence) / 2);
+  const double share = successes / n;
+  const double middle = share + z * z / (2 * n);
+  const double half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+  const double scale = 1 + z * z / n;
+  // At 0 and n the exact ends are 0 and 1; rounding must not push the share outside.
+  return {std::clamp((middle - half) / scale, 0.0, share), std::clamp((middle + half) / scale, share, 1.0)};
+}
+
+std::optional<Interval> student(std::span<const double> replicates, double confidence) {
+  CHECK(confidence > 0 && confidence < 1);
+  const auto n = static_cast<double>(replicates.size());
+  if (replicates.size() < 2)
+    return std::nullopt;
+  double sum = 0, squares = 0;
+  for (const double v : replicates)
+    sum += v;
+  const double mean = sum / n;
+  for (const double v : replicates)
+    squares += (v - mean) * (v - mean);
+  const double error = std::sqrt(squares / (n - 1) / n);
+  const double half = quantile(boost::math::students_t(n - 1), (1 + confidence) / 2) * error;
+  return Interval{mean - half, mean + half};
+}
+
+Estimate attainment_estimate(std::span<const Count> replicates) {
+  double good = 0, scheduled = 0;
+  std::vector<double> values;
+  for (const Count& c : replicates) {
+    if (!(c.scheduled > 0))
+      continue;
+    good += c.good;
+    scheduled += c.scheduled;
+    values.push_back(c.good / c.scheduled);
+  }
+  Interval bounds = wilson(good, scheduled);
+  if (const auto spread = student(values)) {
+    bounds.low = std::min(bounds.low, std::max(spread->low, 0.0));
+    bounds.high = std::max(bounds.high, std::min(spread->high, 1.0));
+  }
+  return {scheduled > 0 ? good / scheduled : 0, bounds.low, bounds.high};
+}
+
+Percentiles percentiles(std::vector<double> values) {
+  return pooled_percentiles(
+      [&](auto visit) {
+        for (const double v : values)
+          visit(v, 1.0);
+      },
+      values.size());
+}
+
+Percentiles weighted_percentiles(std::vector<Weighted> values, size_t n_requests) {
+  return pooled_percentiles(samples_of(values), n_requests);
+}
+
+MeanP95Max mean_p95_max(std::vector<Weighted> values) {
+  const auto stats = order_statistics<1>(samples_of(values), {0.95});
+  if (!(stats.weight > 0))
+    return {};
+  double sum = 0;
+  for (const Weighted& v : values)
+    if (v.weight > 0)
+      sum += v.value * v.weight;
+  // Rounding must not carry a mean of equal values past its maximum.
+  return {std::min(sum / stats.weight, stats.max), stats.at[0], stats.max};
+}
+
+}  // namespace goodput
