@@ -141,4 +141,14 @@ Result<std::vector<Origin>> merge_configuration(CLI::App& app, const std::string
   return origins;
 }
 
+std::vector<std::string> given_arguments(const CLI::App& app, const std::vector<std::string>& but) {
+  std::vector<std::string> arguments;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string flag = flag_of(*option);
+    if (flag.empty() || option->count() == 0 || std::ranges::find(but, flag) != but.end()) continue;
+    for (const auto& value : option->results()) arguments.push_back(fmt::format("--{}={}", flag, value));
+  }
+  return arguments;
+}
+
 }  // namespace goodput

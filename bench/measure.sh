@@ -1,0 +1,25 @@
+#!/bin/sh
+# ./run measure NAME: prints what it does and, as its last line, one JSON object
+# {"name","value","unit","bar","ok","better",…}. Each figure of the README comes from here.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+bin="$root/build/release"
+
+list() {
+  cat <<'TEXT'
+./run measure NAME, where NAME is one of
+  scheduler-step      one scheduling decision at 256 running sequences (microseconds; bar 10)
+  simulate-speed      sequence-steps per second of the screen on one core (bar 2,000,000)
+  decode-throughput   tokens/s through HTTP over llama-batched-bench of the same source (ratio; bar 0.92; builds the peer)
+  prediction          a default map: largest prediction error over its bar (bar 1; five minutes)
+TEXT
+}
+
+case "${1:-}" in
+  scheduler-step) exec "$bin/bench/bench_scheduler_step" ;;
+  simulate-speed) exec "$bin/bench/bench_simulate_speed" ;;
+  decode-throughput) "$root/run" peers && exec python3 "$root/bench/decode_throughput.py" "$bin/src/goodput" "$root/.deps/peers/bin/llama-batched-bench" ;;
+  prediction) shift; exec python3 "$root/bench/prediction.py" "$bin/src/goodput" "$@" ;;
+  ""|help|list) list ;;
+  *) echo "run measure: unknown figure '$1'" >&2; list >&2; exit 2 ;;
+esac
