@@ -1,0 +1,17 @@
+#include "scheduler/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace goodput {
+
+Nanos StepCost::of(const StepShape& shape) const {
+  const double ns = base_ns + prefill_ns * shape.prefill.count() + decode_ns * shape.decodes +
+                    kv_ns * static_cast<double>(shape.kv_read.count()) + pass_ns * std::max(0, shape.passes - 1) +
+                    swap_ns * shape.swapped.count();
+  // A fit may give nonsense; time must still go forward, and a day is longer than any iteration.
+  constexpr double kLongest = 86400e9;
+  return Nanos(std::isfinite(ns) ? std::llround(std::clamp(ns, 1.0, kLongest)) : 1);
+}
+
+}  // namespace goodput

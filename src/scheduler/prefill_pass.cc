@@ -1,0 +1,16 @@
+#include "scheduler/passes.h"
+
+namespace goodput {
+
+void prefill_pass(Scheduling& s) {
+  for (Sequence* sequence : s.running) {
+    if (sequence->planned > Tokens(0) || sequence->decodes())
+      continue;
+    const Tokens chunk = next_chunk(s, sequence->uncomputed());
+    if (chunk == Tokens(0))
+      return;
+    s.plan(*sequence, chunk);
+  }
+}
+
+}  // namespace goodput

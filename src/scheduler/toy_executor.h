@@ -1,0 +1,109 @@
+// For tests: an executor that is nothing but its memory. Each slot remembers which token was computed under which salt
+// at each position, so the next token can be a hash of the whole content of the slot: it is right only if every op,
+// every shared prefix and every recomputation was right. Holds the scheduler's batches against the contract as it goes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "scheduler/scheduler.h"
+
+namespace goodput::toy {
+
+// What follows these tokens.
+inline TokenId token_after(std::span<const TokenId> tokens) {
+  uint64_t h = 1;
+  for (const TokenId t : tokens)
+    h = mix64(h ^ static_cast<uint32_t>(t));
+  return static_cast<TokenId>(h % 1000);
+}
+
+// What an undisturbed run of the request would generate, without the stop token.
+inline std::vector<TokenId> expected_output(const Request& r) {
+  std::vector<TokenId> all = r.prompt, out;
+  while (static_cast<int64_t>(out.size()) < r.max_new.count()) {
+    const TokenId t = token_after(all);
+    if (std::find(r.stop_tokens.begin(), r.stop_tokens.end(), t) != r.stop_tokens.end())
+      break;
+    all.push_back(t);
+    out.push_back(t);
+  }
+  return out;
+}
+
+class Executor {
+ public:
+  explicit Executor(int slots) : slots_(static_cast<size_t>(slots)) {}
+
+  // `fault` may turn the outcome of a sequence (by request) into a loss or a failure.
+  const StepResult& run(const Batch& batch, const std::map<RequestId, uint64_t>& salts,
+                        const std::function<SequenceResult::Status(RequestId)>& fault = {}) {
+    for (const KvOp& op : batch.ops)
+      carry_out(op);
+    result_.sequences.clear();
+    for (const ScheduledSequence& s : batch.sequences) {
+      auto& cells = slots_.at(static_cast<size_t>(s.slot.value()));
+      EXPECT_EQ(s.first.count(), cells.size()) << "first is the KV length of the slot";
+      EXPECT_FALSE(s.tokens.empty());
+      for (const TokenId t : s.tokens)
+        cells.push_back({t, salts.at(s.id)});
+      std::vector<TokenId> tokens;
+      for (const Cell& c : cells) {
+        EXPECT_EQ(c.salt, salts.at(s.id)) << "KV of another salt";
+        tokens.push_back(c.token);
+      }
+      SequenceResult r;
+      if (fault)
+        r.status = fault(s.id);
+      if (r.status == SequenceResult::Status::kKvLost)
+        cells.clear();
+      if (s.samples && r.status == SequenceResult::Status::kOk)
+        r.sampled = token_after(tokens);
+      result_.sequences.push_back(r);
+    }
+    result_.duration = microseconds(100);
+    return result_;
+  }
+
+  size_t length(Slot slot) const { return slots_.at(static_cast<size_t>(slot.value())).size(); }
+  int slots() const { return static_cast<int>(slots_.size()); }
+
+ private:
+  struct Cell {
+    TokenId token;
+    uint64_t salt;
+  };
+
+  void carry_out(const KvOp& op) {
+    auto& cells = slots_.at(static_cast<size_t>(op.slot.value()));
+    const auto keep = static_cast<size_t>(op.keep.count());
+    switch (op.kind) {
+      case KvOp::Kind::kShare: {
+        const auto& from = slots_.at(static_cast<size_t>(op.from.value()));
+        EXPECT_TRUE(cells.empty()) << "a prefix is shared into an empty slot";
+        ASSERT_LE(keep, from.size());
+        cells.assign(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(keep));
+        break;
+      }
+      case KvOp::Kind::kTruncate:
+        ASSERT_LT(keep, cells.size());
+        cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(keep), cells.end());
+        break;
+      case KvOp::Kind::kRelease:
+        EXPECT_FALSE(cells.empty()) << "release of an empty slot";
+        cells.clear();
+        break;
+    }
+  }
+
+  std::vector<std::vector<Cell>> slots_;
+  StepResult result_;
+};
+
+}  // namespace goodput::toy
