@@ -234,9 +234,9 @@ TEST(EngineCore, PreemptionInPrefillAndInDecodeLiesInsideTheRequestsIntervals) {
   Driver d = make(std::make_unique<SimulatedExecutor>(small_executor(12)), settings, &log);
   ASSERT_TRUE(d.core->submit(request(1, 16, 140), {}));
   ASSERT_TRUE(d.core->submit(request(2, 16, 100), {}));
-  for (int i = 0; i < 40; ++i)
+  for (int i = 0; i < 45; ++i)
     ASSERT_TRUE(d.step());
-  ASSERT_TRUE(d.core->submit(request(3, 128, 8), {}));
+  ASSERT_TRUE(d.core->submit(request(3, 64, 8), {}));
   const TimePoint arrived = d.now;
   d.run();
   int in_prefill = 0, in_decode = 0, logged = 0;
