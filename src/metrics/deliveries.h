@@ -12,14 +12,14 @@ namespace goodput {
 
 struct Delivery {
   Nanos at;             // since `scheduled`
-  uint32_t tokens = 0;  // 0: unknown
+  uint32_t tokens = 0;  // meaningless unless the stream is `counted`
 };
 
-// One pass that decides how the stream may be read.
+// How the stream may be read.
 struct StreamFacts {
   uint32_t deliveries = 0;
-  bool kernel = true;  // every delivery has a kernel stamp; otherwise the whole stream is read by user stamps, since a
-                       // gap between two kinds of stamps measures the client and not the server
+  bool kernel = false;  // every delivery has a kernel stamp; otherwise the whole stream is read by user stamps, since a
+                        // gap between two kinds of stamps measures the client and not the server
   bool counted = false;  // tokens per event are known
   bool ones = false;     // ... because there are as many events as tokens
 };
@@ -31,53 +31,71 @@ inline std::optional<int64_t> visible_tokens(const RequestRecord& r) {
   return int64_t{r.output_tokens->count()} - r.hidden_tokens->count();
 }
 
-inline StreamFacts inspect(const RequestRecord& r) {
-  StreamFacts facts;
-  bool each_known = !r.events.empty();
-  bool stamped = true;  // of the delivery at hand
-  for (size_t i = 0; i < r.events.size(); ++i) {
-    const TokenEvent& e = r.events[i];
-    if (i == 0 || e.user != r.events[i - 1].user) {
-      facts.kernel &= stamped;
-      stamped = false;
-      ++facts.deliveries;
-    }
-    stamped |= e.kernel.has_value();
-    each_known &= e.tokens > 0;
-  }
-  facts.kernel &= stamped && facts.deliveries > 0;
-  facts.ones = !each_known && !r.events.empty() && visible_tokens(r) == static_cast<int64_t>(r.events.size());
-  facts.counted = each_known || facts.ones;
-  return facts;
-}
-
 template <class Visit>
 void for_each_delivery(const RequestRecord& r, const StreamFacts& facts, Visit visit) {
-  const size_t n = r.events.size();
-  for (size_t i = 0; i < n;) {
-    Delivery d{r.events[i].user, 0};
-    const Nanos read = d.at;
-    for (; i < n && r.events[i].user == read; ++i) {
-      if (facts.counted)
-        d.tokens += facts.ones ? 1u : r.events[i].tokens;
-      if (facts.kernel && r.events[i].kernel)
-        d.at = *r.events[i].kernel;
+  const TokenEvent* e = r.events.data();
+  const TokenEvent* const end = e + r.events.size();
+  const auto tokens_of = [&](const TokenEvent& event) -> uint32_t { return facts.ones ? 1 : event.tokens; };
+  if (facts.deliveries == r.events.size()) {  // nearly every stream: one event a read
+    for (; e != end; ++e)
+      visit(Delivery{facts.kernel ? *e->kernel : e->user, tokens_of(*e)});
+    return;
+  }
+  while (e != end) {
+    Delivery d{e->user, 0};
+    for (const Nanos read = e->user; e != end && e->user == read; ++e) {
+      d.tokens += tokens_of(*e);
+      if (facts.kernel && e->kernel)
+        d.at = *e->kernel;
     }
     visit(d);
   }
 }
 
-// Visits (gap in ns, tokens that the later delivery brought; 0: unknown). Returns false, and the caller must forget
-// what it was given, when time ran backwards: such a stream has no gaps, and the point is INVALID (`clock`).
+inline StreamFacts inspect(const RequestRecord& r) {
+  StreamFacts facts;
+  if (r.events.empty())
+    return facts;
+  const size_t n = r.events.size();
+  const TokenEvent* const events = r.events.data();
+  size_t joined = 0, stamped = 0, known = 0;
+  for (size_t i = 0; i < n; ++i) {
+    joined += i > 0 && events[i].user == events[i - 1].user;
+    stamped += events[i].kernel.has_value();
+    known += events[i].tokens > 0;
+  }
+  facts.deliveries = static_cast<uint32_t>(n - joined);
+  facts.ones = known < n && visible_tokens(r) == static_cast<int64_t>(n);
+  facts.counted = known == n || facts.ones;
+  facts.kernel = stamped == n;
+  if (facts.kernel || stamped < facts.deliveries)
+    return facts;
+  facts.kernel = true;  // enough stamps: is there one in every delivery?
+  bool has_stamp = true;
+  for (size_t i = 0; i < n; ++i) {
+    if (i == 0 || events[i].user != events[i - 1].user) {
+      facts.kernel &= has_stamp;
+      has_stamp = false;
+    }
+    has_stamp |= events[i].kernel.has_value();
+  }
+  facts.kernel &= has_stamp;
+  return facts;
+}
+
+// Visits (gap in ns, tokens that the later delivery brought; meaningless unless `counted`). Returns false, and the
+// caller must forget what it was given, when time ran backwards: such a stream has no gaps, and the point is INVALID
+// (`clock`).
 template <class Visit>
 bool for_each_gap(const RequestRecord& r, const StreamFacts& facts, Visit visit) {
-  std::optional<Nanos> before;
-  bool forward = true;
+  bool first = true, forward = true;
+  Nanos before;
   for_each_delivery(r, facts, [&](const Delivery& d) {
-    if (before) {
-      forward &= d.at >= *before;
-      visit((d.at - *before).count(), d.tokens);
+    if (!first) {
+      forward &= d.at >= before;
+      visit((d.at - before).count(), d.tokens);
     }
+    first = false;
     before = d.at;
   });
   return forward;

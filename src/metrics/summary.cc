@@ -14,11 +14,12 @@ namespace goodput {
 namespace {
 
 struct Gap {
-  int64_t ns;
+  double ns;
   uint32_t tokens;  // 0: unknown
 };
 
-// What the ok requests of one class contribute to its tables; milliseconds, gaps in nanoseconds.
+// What the ok requests of one class contribute to its tables; milliseconds, but gaps in nanoseconds: there are a
+// million.
 struct Pool {
   std::vector<double> ttft, ttft_service, ttfa, tpot, e2e, max_gap;
   std::vector<Gap> gaps;
@@ -42,7 +43,7 @@ void add_gaps(Pool& pool, const RequestRecord& r, std::optional<Nanos> stall_lim
   bool single = facts.counted;
   const int64_t limit = stall_limit ? stall_limit->count() : INT64_MAX;
   const bool forward = for_each_gap(r, facts, [&](int64_t gap, uint32_t tokens) {
-    pool.gaps.push_back({gap, tokens});
+    pool.gaps.push_back({static_cast<double>(gap), facts.counted ? tokens : 0});
     longest = std::max(longest, gap);
     stalled += gap > limit;
     single &= tokens == 1;
@@ -82,6 +83,13 @@ Percentiles over(std::span<const Pool> pools, std::vector<double> Pool::* member
       n);
 }
 
+Percentiles in_ms(Percentiles ns) {
+  for (auto* value : {&ns.p50, &ns.p95, &ns.p99, &ns.max})
+    if (*value)
+      **value *= 1e-6;
+  return ns;
+}
+
 LatencyTable latency_of(std::span<const Pool> pools) {
   LatencyTable t;
   t.ttft = over(pools, &Pool::ttft);
@@ -97,25 +105,25 @@ LatencyTable latency_of(std::span<const Pool> pools) {
     counted_requests += p.counted_requests;
     single &= p.single;
   }
-  t.icl = pooled_percentiles(
+  t.icl = in_ms(pooled_percentiles(
       [&](auto visit) {
         for (const Pool& p : pools)
           for (const Gap& g : p.gaps)
-            visit(to_ms(Nanos(g.ns)), 1.0);
+            visit(g.ns, 1.0);
       },
-      gap_requests);
+      gap_requests));
   if (single) {
     t.itl = t.icl;
     return t;
   }
-  t.itl = pooled_percentiles(
+  t.itl = in_ms(pooled_percentiles(
       [&](auto visit) {
         for (const Pool& p : pools)
           for (const Gap& g : p.gaps)
             if (g.tokens > 0)
-              visit(static_cast<double>(g.ns) / g.tokens * 1e-6, static_cast<double>(g.tokens));
+              visit(g.ns / g.tokens, static_cast<double>(g.tokens));
       },
-      counted_requests);
+      counted_requests));
   return t;
 }
 

@@ -36,17 +36,17 @@ Fit fit_gaps(const RequestRecord& r, TargetKey key, Nanos limit) {
   if (r.buffered || facts.deliveries == 0 || (per_token && !facts.counted))
     return Fit::kMissed;
   const auto most = static_cast<double>(limit.count());
-  double total = 0, kept = 0;
+  int64_t total = 0, kept = 0;
   const bool forward = for_each_gap(r, facts, [&](int64_t gap, uint32_t tokens) {
-    const double weight = per_token ? tokens : 1;
+    const int64_t weight = per_token ? tokens : 1;
     total += weight;
-    if (static_cast<double>(gap) / weight <= most)
-      kept += weight;
+    kept += static_cast<double>(gap) <= most * static_cast<double>(weight) ? weight : 0;
   });
   if (!forward)
     return Fit::kMissed;
-  const double needed = key == TargetKey::kMaxGap ? total : share_of(total, 0.95);
-  return kept >= needed ? Fit::kMet : Fit::kMissed;
+  const auto all = static_cast<double>(total);
+  const double needed = key == TargetKey::kMaxGap ? all : share_of(all, 0.95);
+  return static_cast<double>(kept) >= needed ? Fit::kMet : Fit::kMissed;
 }
 
 Fit fit(const RequestRecord& r, TargetKey key, Nanos limit) {
