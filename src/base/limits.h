@@ -11,7 +11,8 @@ namespace goodput::limits {
 
 // Scheduler and engine.
 inline constexpr int kMaxSlots = 256;                    // LLAMA_MAX_SEQ of the pinned libllama
-inline constexpr int kMaxQueuedRequests = 4096;          // default of max_num_queued_reqs
+inline constexpr int kMaxQueuedRequests = 4096;          // largest max_num_queued_reqs
+inline constexpr int kMaxHeldRequests = 8;               // looked past in one step, while they wait for a prefix
 inline constexpr Tokens kMaxModelLen{1 << 20};           // longest context that is believed
 inline constexpr Tokens kMaxBatchedTokens{65536};        // largest iteration budget
 inline constexpr size_t kMaxAheadRequests = 65536;       // submitted to an engine before their arrival

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "base/check.h"
+#include "base/limits.h"
 #include "scheduler/passes.h"
 
 namespace goodput {
@@ -42,16 +45,50 @@ bool admit(Scheduling& s, Sequence& sequence, Tokens most) {
   return true;
 }
 
+namespace {
+
+// Whether most of what the sequence would compute now is just being computed by a running one, and can be shared when
+// it is done. A prompt that several clients send at once is then computed once, instead of as often as it fits in an
+// iteration. Sequences that run make progress or leave, so nobody is held for ever.
+bool better_held(const Scheduling& s, const Sequence& sequence) {
+  if (!s.kv.caching())
+    return false;
+  Tokens coming{0};  // the longest prefix in the making
+  for (const Sequence* r : s.running) {
+    if (r->decodes() || r->request.cache_salt != sequence.request.cache_salt)
+      continue;
+    const size_t most = std::min(r->tokens.size(), sequence.tokens.size() - 1);
+    const auto end = r->tokens.begin() + static_cast<std::ptrdiff_t>(most);
+    const auto same = std::mismatch(r->tokens.begin(), end, sequence.tokens.begin()).first - r->tokens.begin();
+    const int32_t block = s.settings.block_size.count();
+    const Tokens common(same / block * block);
+    if (common > r->computed)
+      coming = std::max(coming, common);
+  }
+  if (coming == Tokens(0))
+    return false;
+  const Tokens keep = s.kv.longest_prefix(sequence.tokens, sequence.request.cache_salt).keep;
+  return 2 * (coming - keep) > next_chunk(s, sequence.size() - keep);
+}
+
+}  // namespace
+
 void admit_pass(Scheduling& s) {
   if (s.preempted)
     return;
-  while (!s.waiting.empty() && static_cast<int>(s.running.size()) < s.settings.max_num_seqs) {
+  size_t held = 0;
+  while (held < s.waiting.size() && held < limits::kMaxHeldRequests &&
+         static_cast<int>(s.running.size()) < s.settings.max_num_seqs) {
     if (s.budget() == Tokens(0))
       return;
-    Sequence& head = s.waiting.at(0);
-    if (!admit(s, head, s.settings.enable_chunked_prefill ? head.size() : s.budget()))
+    Sequence& next = s.waiting.at(held);
+    if (better_held(s, next)) {
+      ++held;
+      continue;
+    }
+    if (!admit(s, next, s.settings.enable_chunked_prefill ? next.size() : s.budget()))
       return;
-    s.plan(head, next_chunk(s, head.uncomputed()));
+    s.plan(next, next_chunk(s, next.uncomputed()));
   }
 }
 

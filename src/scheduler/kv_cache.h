@@ -34,6 +34,7 @@ class KvCache {
   KvCache(const KvGeometry&, bool prefix_caching);
 
   Match longest_prefix(std::span<const TokenId> tokens, uint64_t salt) const;
+  bool caching() const { return caching_; }
 
   // Blocks that could be had for a sequence beyond those of `match`: free and evictable ones.
   Blocks available(const Match& match) const;

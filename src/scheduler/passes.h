@@ -47,7 +47,8 @@ std::span<const Pass> passes(Batching);
 void decode_pass(Scheduling&);
 // Running sequences whose tokens are not all computed go on, in order of admission, within the budget.
 void prefill_pass(Scheduling&);
-// Who waits, best first, strictly: the first that does not fit stops the pass.
+// Who waits, best first, strictly: the first that does not fit stops the pass. Only one whose prefix is just being
+// computed by another is looked past, at most limits::kMaxHeldRequests in a step.
 void admit_pass(Scheduling&);
 // Static batching: decodes only when every running sequence is prefilled.
 void decode_together_pass(Scheduling&);

@@ -30,7 +30,7 @@ struct Scheduler::Impl {
 
   Scheduling s;
   Capabilities capabilities;
-  StepCost cost;
+  StepCost cost;  // for passes that weigh time; none of today's does
   uint64_t submitted = 0;
   bool in_flight = false;
   bool left = false;  // somebody in `running` no longer runs
@@ -274,12 +274,11 @@ void Scheduler::Impl::apply_to(Sequence& sequence, const SequenceResult& result,
   take(sequence, *result.sampled);
 }
 
-std::span<const Event> Scheduler::apply(const StepResult& result, TimePoint now) {
+std::span<const Event> Scheduler::apply(const StepResult& result, TimePoint) {
   Impl& m = *impl_;
   CHECK(m.in_flight, "apply() without a batch in flight");
   CHECK(result.sequences.size() == m.in_batch.size(), "results are not parallel to the batch");
   m.in_flight = false;
-  m.s.now = now;
   m.s.batch.total = Tokens(0);
   for (size_t i = 0; i < m.in_batch.size(); ++i) {
     m.apply_to(*m.in_batch[i], result.sequences[i], m.s.batch.sequences[i].tokens.size());
