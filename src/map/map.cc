@@ -85,7 +85,7 @@ class Mapper {
   void choose(const Capacity& best, double rate, const std::vector<MeasuredPoint>& runs);
   void add_prediction(const PointRequest&, const Point& measured);
   std::vector<Capacity*> to_measure();
-  WorkloadSpec at_rate(double rate) const;
+  WorkloadSpec workload_at(double rate) const;
 
   const MapOptions& options_;
   const MapPlan plan_;
@@ -97,7 +97,7 @@ class Mapper {
   MapResult result_;
 };
 
-WorkloadSpec Mapper::at_rate(double rate) const {
+WorkloadSpec Mapper::workload_at(double rate) const {
   WorkloadSpec workload = found_.workload;
   workload.rate = rate;
   return workload;
@@ -247,7 +247,7 @@ Result<void> Mapper::measure() {
     const PointRequest request{.phase = "measure",
                                .name = short_text(jobs[i].capacity->settings),
                                .settings = jobs[i].capacity->settings,
-                               .workload = at_rate(jobs[i].rate),
+                               .workload = workload_at(jobs[i].rate),
                                .seed = mix64(options_.seed, 3),  // the same requests for every setting
                                .warm_up = plan_.warm_up,
                                .window = plan_.measure_window};
@@ -375,7 +375,7 @@ Result<void> Mapper::confirm() {
     for (const auto& r : runs) records.insert(records.end(), r.records.begin(), r.records.end());
     result_.ttft_map->measured = ttft_cells(records);
     if (found_.engine) {
-      PointRequest longer{.phase = "ttft map", .name = "", .settings = best->settings, .workload = at_rate(rate),
+      PointRequest longer{.phase = "ttft map", .name = "", .settings = best->settings, .workload = workload_at(rate),
                           .seed = mix64(options_.seed, 5), .warm_up = seconds(2), .window = seconds(120)};
       if (auto predicted = predict(longer, *found_.engine)) result_.ttft_map->predicted = ttft_cells(predicted->records);
     }

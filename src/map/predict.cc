@@ -18,22 +18,10 @@ void widen(std::optional<double>& worst, const std::optional<double>& value) {
 
 }  // namespace
 
-Schedule primed(const Schedule& schedule, double rate) {
-  Schedule out;
-  out.seed = schedule.seed;
-  out.hash = schedule.hash;
-  out.requests.reserve(schedule.priming.size() + schedule.requests.size());
-  const Nanos apart = kPrimingTime / static_cast<int64_t>(schedule.priming.size() + 1);
-  for (const auto& p : schedule.priming) {
-    out.requests.push_back(p);
-    out.requests.back().at = apart * static_cast<int64_t>(out.requests.size() - 1);
-  }
-  for (const auto& r : schedule.requests) {
-    out.requests.push_back(r);
-    out.requests.back().at = kPrimingTime + from_seconds(to_seconds(r.at) / rate);
-  }
-  for (size_t i = 0; i < out.requests.size(); ++i) out.requests[i].index = i;
-  return out;
+Schedule at_rate(const Schedule& unit, double rate) {
+  Schedule schedule = unit;
+  for (auto& r : schedule.requests) r.at = from_seconds(to_seconds(r.at) / rate);
+  return schedule;
 }
 
 Result<PredictedPoint> predict(const PointRequest& request, const EngineModel& engine) {
@@ -42,7 +30,7 @@ Result<PredictedPoint> predict(const PointRequest& request, const EngineModel& e
   options.duration = request.warm_up + request.window;
   options.block_size = request.settings.block_size;
   options.max_model_len = request.settings.max_model_len;
-  const Schedule schedule = primed(TRY(make_schedule(request.workload, options, nullptr)), 1);
+  const Schedule schedule = TRY(make_schedule(request.workload, options, nullptr));
   std::vector<StepRecord> steps;
   struct Collect final : StepSink {
     std::vector<StepRecord>& steps;
@@ -57,7 +45,7 @@ Result<PredictedPoint> predict(const PointRequest& request, const EngineModel& e
   run.token_overhead = engine.token_overhead;
   run.steps = &sink;
   SimulateResult result = TRY(simulate(schedule, run));
-  const TimePoint start(kPrimingTime + request.warm_up);
+  const TimePoint start(request.warm_up);
   const Window window{start, start + request.window};
   PredictedPoint out;
   out.point.phase = request.phase;

@@ -13,9 +13,8 @@ struct PredictedPoint {
 };
 // The request's workload, rate, seed and window on virtual time.
 Result<PredictedPoint> predict(const PointRequest&, const EngineModel&);
-// The schedule with its times divided by `rate`, after its priming prompts, which take [0, kPrimingTime).
-inline constexpr Nanos kPrimingTime = seconds(60);
-Schedule primed(const Schedule&, double rate);
+// The schedule with its times divided by `rate`: the same requests, closer together.
+Schedule at_rate(const Schedule&, double rate);
 
 // Predicted ÷ measured − 1, absent where either is.
 PredictionError::Row prediction_row(const Point& measured, const Point& predicted);

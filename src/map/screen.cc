@@ -27,19 +27,19 @@ SimulateOptions options_for(const Settings& settings, const EngineModel& engine)
 
 // The first tenth of the arrivals meets an empty server and is not counted.
 Window window_of(const Schedule& schedule, double rate) {
-  const auto at = [&](size_t i) { return TimePoint(kPrimingTime + from_seconds(to_seconds(schedule.requests[i].at) / rate)); };
+  const auto at = [&](size_t i) { return TimePoint(from_seconds(to_seconds(schedule.requests[i].at) / rate)); };
   return {at(schedule.requests.size() / 10), at(schedule.requests.size() - 1) + Nanos(1)};
 }
 
 // Output tokens per second when everything is there at once: what an offline throughput chart shows.
 Result<double> backlog_tokens_per_s(const Settings& settings, const EngineModel& engine, const Schedule& unit) {
-  Schedule all_at_once = primed(unit, 1e9);  // priming first, then everything within a blink
+  Schedule all_at_once = at_rate(unit, 1e9);
   SimulateOptions options = options_for(settings, engine);
   options.settings.max_num_queued_reqs = static_cast<int>(unit.requests.size()) + 1;
   const SimulateResult result = TRY(simulate(all_at_once, options));
   int64_t tokens = 0;
   for (const auto& r : result.records) tokens += r.output_tokens.value_or(Tokens(0)).count();
-  const double length = to_seconds(result.end.since_zero() - kPrimingTime);
+  const double length = to_seconds(result.end.since_zero());
   return length > 0 ? double(tokens) / length : 0.0;
 }
 
@@ -47,6 +47,11 @@ double requests_per_s(const Schedule& unit, double tokens_per_s) {
   int64_t tokens = 0;
   for (const auto& r : unit.requests) tokens += r.output.count();
   return tokens_per_s * double(unit.requests.size()) / double(std::max<int64_t>(tokens, 1));
+}
+
+bool attains(const AttainmentOnly& there, double floor) {
+  return there.unmeasurable == 0 &&
+         std::ranges::all_of(there.by_class, [&](const Count& c) { return c.good >= floor * c.scheduled; });
 }
 
 WorkloadSpec at_unit_rate(WorkloadSpec workload) {
@@ -82,7 +87,7 @@ Result<void> in_parallel(size_t n, int threads, const std::atomic<bool>& stop, c
 
 Result<Operating> simulate_at(const Settings& settings, const EngineModel& engine, const Schedule& unit,
                               const WorkloadSpec& workload, double rate) {
-  const SimulateResult result = TRY(simulate(primed(unit, rate), options_for(settings, engine)));
+  const SimulateResult result = TRY(simulate(at_rate(unit, rate), options_for(settings, engine)));
   return operating_at(rate, result.records, class_rules(workload), window_of(unit, rate));
 }
 
@@ -92,19 +97,17 @@ Result<Capacity> find_capacity(const Settings& settings, const EngineModel& engi
   capacity.offline_tokens_per_s = TRY(backlog_tokens_per_s(settings, engine, unit));
   const double most = requests_per_s(unit, *capacity.offline_tokens_per_s);
   if (most <= 0) return capacity;
+  const auto rules = class_rules(workload);
   double low = 0, high = 1.05 * most;  // nothing sustains more than the backlog's rate for long
   double rate = guess > 0 ? std::min(guess, high) : 0.6 * most;
-  for (int step = 0; step < kMostSteps && (low == 0 || high / low > kTolerance); ++step) {
-    const Operating there = TRY(simulate_at(settings, engine, unit, workload, rate));
-    if (meets_floor(there, floor)) {
-      low = rate;
-      capacity.predicted = there;
-    } else {
-      high = rate;
-    }
-    if (high < 1e-3 * most) break;  // even a nearly empty server misses the targets
+  // Below a thousandth of the backlog's rate the server is empty: it misses the targets whatever the rate.
+  for (int step = 0; step < kMostSteps && rate > 1e-3 * most && (low == 0 || high / low > kTolerance); ++step) {
+    const SimulateResult result = TRY(simulate(at_rate(unit, rate), options_for(settings, engine)));
+    const AttainmentOnly there = quick_attainment(result.records, rules, window_of(unit, rate));
+    (attains(there, floor) ? low : high) = rate;
     rate = low == 0 ? high / 1.7 : std::sqrt(low * high);
   }
+  if (low > 0) capacity.predicted = TRY(simulate_at(settings, engine, unit, workload, low));
   return capacity;
 }
 
