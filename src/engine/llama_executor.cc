@@ -159,7 +159,8 @@ class LlamaExecutor final : public Executor {
       return false;
     if (s.tokens.empty() || s.first != length(s.slot))
       return false;
-    if (s.first + Tokens(s.tokens.size()) > capabilities_.max_len) return false;
+    if (s.first + Tokens(s.tokens.size()) > capabilities_.max_len)
+      return false;
     const int vocabulary = model_->vocabulary_size();
     return std::ranges::all_of(s.tokens, [&](TokenId t) { return t >= 0 && t < vocabulary; });
   }
