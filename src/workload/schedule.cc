@@ -214,6 +214,13 @@ Result<std::vector<Planned>> plan_trace(const TraceSpec& t, const ScheduleOption
                       t.file};
       return;
     }
+    if (p.at > limits::kMaxWorkloadTime) {
+      problem = Error{ErrorCode::kUsage,
+                      fmt::format("row {} would arrive after {}: raise rate_factor or narrow the window", rows,
+                                  format_duration(limits::kMaxWorkloadTime)),
+                      t.file};
+      return;
+    }
     plan.push_back(p);
     if (auto ok = check_count(static_cast<double>(plan.size())); !ok)
       problem = ok.error();
