@@ -3,8 +3,10 @@
 // every shared prefix and every recomputation was right. Holds the scheduler's batches against the contract as it goes.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -105,5 +107,107 @@ class Executor {
   std::vector<std::vector<Cell>> slots_;
   StepResult result_;
 };
+
+// A scheduler, this executor and a clock that moves 1 ms a step, for tests that play one scene.
+class Rig {
+ public:
+  Rig(const Settings& settings, Capabilities capabilities) : executor_(capabilities.kv.slots) {
+    capabilities.max_batch_tokens = settings.max_num_batched_tokens;
+    capabilities.max_len = settings.max_model_len;
+    capabilities.kv.block_size = settings.block_size;
+    if (capabilities.kv.per_slot == Blocks(0))
+      capabilities.kv.per_slot = capabilities.kv.total;
+    auto made = Scheduler::create(settings, capabilities);
+    EXPECT_TRUE(made) << (made ? "" : describe(made.error()));
+    scheduler = std::move(*made);
+  }
+
+  Result<void> submit(Request r) {
+    salts_[r.id] = r.cache_salt;
+    return scheduler->submit(std::move(r));
+  }
+
+  // One next(), run() and apply(). `faults`: what becomes of these requests in this step.
+  std::vector<Event> step(const std::map<RequestId, SequenceResult::Status>& faults = {}) {
+    begin();
+    return empty ? std::vector<Event>{} : end(faults);
+  }
+  // Its two halves; between them the batch is in flight.
+  void begin() {
+    const Batch& batch = scheduler->next(now);
+    empty = batch.empty();
+    wake_at = batch.wake_at;
+    ops = batch.ops;
+    computed.clear();
+    for (const ScheduledSequence& s : batch.sequences)
+      computed[s.id.value()] = static_cast<int>(s.tokens.size());
+    shape = batch.shape();
+    batch_ = &batch;
+  }
+  std::vector<Event> end(const std::map<RequestId, SequenceResult::Status>& faults = {}) {
+    const StepResult& result = executor_.run(*batch_, salts_, [&](RequestId id) {
+      const auto it = faults.find(id);
+      return it == faults.end() ? SequenceResult::Status::kOk : it->second;
+    });
+    now += milliseconds(1);
+    const auto events = scheduler->apply(result, now);
+    for (int slot = 0; slot < executor_.slots(); ++slot) {
+      EXPECT_EQ(static_cast<size_t>(scheduler->kv_length(Slot(slot)).count()), executor_.length(Slot(slot)));
+    }
+    return {events.begin(), events.end()};
+  }
+  // Until idle; every event.
+  std::vector<Event> drain() {
+    std::vector<Event> all;
+    for (int i = 0; i < 10'000 && !scheduler->idle(); ++i) {
+      const std::vector<Event> some = step();
+      all.insert(all.end(), some.begin(), some.end());
+      if (empty)
+        now = wake_at.value_or(now);
+    }
+    EXPECT_TRUE(scheduler->idle());
+    return all;
+  }
+
+  std::unique_ptr<Scheduler> scheduler;
+  TimePoint now;
+  // Of the last batch.
+  bool empty = true;
+  std::optional<TimePoint> wake_at;
+  std::vector<KvOp> ops;
+  std::map<uint64_t, int> computed;  // tokens by request
+  StepShape shape;
+
+ private:
+  Executor executor_;
+  std::map<RequestId, uint64_t> salts_;
+  const Batch* batch_ = nullptr;
+};
+
+// A request whose prompt is `length` tokens: first, first + 1, …
+inline Request request(uint64_t id, int length, int max_new, TokenId first = 0) {
+  Request r{.id = RequestId(id), .max_new = Tokens(max_new)};
+  for (int i = 0; i < length; ++i)
+    r.prompt.push_back(first + i);
+  return r;
+}
+
+inline std::vector<TokenId> tokens_of(std::span<const Event> events, uint64_t id) {
+  std::vector<TokenId> tokens;
+  for (const Event& e : events) {
+    if (e.kind == Event::Kind::kToken && e.id == RequestId(id))
+      tokens.push_back(e.token);
+  }
+  return tokens;
+}
+
+inline std::vector<Event> of_kind(std::span<const Event> events, Event::Kind kind) {
+  std::vector<Event> some;
+  for (const Event& e : events) {
+    if (e.kind == kind)
+      some.push_back(e);
+  }
+  return some;
+}
 
 }  // namespace goodput::toy
