@@ -15,6 +15,7 @@ inline constexpr int kMaxQueuedRequests = 4096;          // largest max_num_queu
 inline constexpr int kMaxHeldRequests = 8;               // looked past in one step, while they wait for a prefix
 inline constexpr Tokens kMaxModelLen{1 << 20};           // longest context that is believed
 inline constexpr Tokens kMaxBatchedTokens{65536};        // largest iteration budget
+inline constexpr size_t kMaxStepLogRecords = 16u << 20;  // steps that a server keeps until its end
 inline constexpr size_t kMaxAheadRequests = 65536;       // submitted to an engine before their arrival
 
 // Models.

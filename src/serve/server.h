@@ -1,13 +1,19 @@
 // The HTTP server over one engine: OpenAI's completions and chat, models, health, Prometheus metrics.
+//
+// Three kinds of thread. The HTTP loop owns connections, texts and counters; a tokenizer turns requests into tokens and
+// submits them; the engine's thread only leaves its events in an outbox that the loop empties.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
+#include "base/limits.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "engine/engine.h"
+#include "scheduler/capabilities.h"
+#include "scheduler/settings.h"
+#include "serve/server_metrics.h"
 #include "workload/tokenizer.h"
 
 namespace goodput {
@@ -16,11 +22,17 @@ class Model;
 
 struct ServeOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;                      // 0: any free one
-  std::string model_name;               // as /v1/models says
+  int port = 8080;         // 0: any free one
+  std::string model_name;  // as /v1/models says
   Nanos drain_limit = seconds(30);
-  uint64_t max_body_bytes = 16u << 20;
+  uint64_t max_body_bytes = limits::kMaxBodyBytes;
   int tokenizer_threads = 1;
+  // What the engine was made with: told by /v1/models, and the source of defaults and of admission.
+  Settings settings;
+  Capabilities capabilities;
+  std::string executor = "llama";  // or "simulated"
+  // The engine's StepSink, for iteration_tokens_total; may be null.
+  std::shared_ptr<const StepCounter> steps;
 };
 
 class Server {
@@ -30,12 +42,13 @@ class Server {
                                                 std::unique_ptr<Engine>);
   ~Server();
   int port() const;
-  // Serves until `stop`() or SIGTERM/SIGINT via stop(); then drains. Returns when all is over.
+  // Serves until stop(); then answers 503 to new requests while those in progress end, for at most drain_limit. Once.
   Result<void> run();
-  void stop();                          // async-signal-unsafe; call from a thread
+  void stop();  // from any thread, not from a signal handler
+
+  struct Impl;  // server.cc
 
  private:
-  struct Impl;
   explicit Server(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };
