@@ -134,13 +134,17 @@ class Rig {
   }
   // Its two halves; between them the batch is in flight.
   void begin() {
+    running_before = scheduler->state().running;
     const Batch& batch = scheduler->next(now);
     empty = batch.empty();
     wake_at = batch.wake_at;
     ops = batch.ops;
     computed.clear();
-    for (const ScheduledSequence& s : batch.sequences)
+    order.clear();
+    for (const ScheduledSequence& s : batch.sequences) {
       computed[s.id.value()] = static_cast<int>(s.tokens.size());
+      order.push_back(s.id.value());
+    }
     shape = batch.shape();
     batch_ = &batch;
   }
@@ -176,6 +180,8 @@ class Rig {
   std::optional<TimePoint> wake_at;
   std::vector<KvOp> ops;
   std::map<uint64_t, int> computed;  // tokens by request
+  std::vector<uint64_t> order;       // requests as they stand in the batch
+  int running_before = 0;            // sequences admitted before it was made
   StepShape shape;
 
  private:
