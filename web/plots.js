@@ -91,17 +91,15 @@ function drawSeries(u, series) {
 }
 
 function drawLevel(u, level) {
-  const context = u.ctx, ratio = devicePixelRatio, y = u.valToPos(level.y, "y", true);
+  const context = u.ctx, ratio = devicePixelRatio, y = u.valToPos(level, "y", true);
   context.save();
-  context.strokeStyle = context.fillStyle = colour("soft");
+  context.strokeStyle = colour("soft");
   context.lineWidth = ratio;
   context.setLineDash([5 * ratio, 4 * ratio]);
   context.beginPath();
   context.moveTo(u.bbox.left, y);
   context.lineTo(u.bbox.left + u.bbox.width, y);
   context.stroke();
-  context.font = `${12 * ratio}px system-ui, sans-serif`;
-  context.fillText(level.text, u.bbox.left + 6 * ratio, y + 15 * ratio);
   context.restore();
 }
 
@@ -124,7 +122,7 @@ function showTip(u, tip, marks) {
 }
 
 // A chart: {title, unit, xTitle, series: [{name, colour, marker, hollow, line, dash, size, shift,
-// points: [{x, y, low, high, text, invalid}]}], level: {y, text}, yRange, height, percent}. Returns a <figure>.
+// points: [{x, y, low, high, text, invalid}]}], level: y of a dashed line, yRange, height, percent}. Returns a <figure>.
 function chart(spec) {
   const place = el("div", {class: "plot", role: "img", "aria-label": `${spec.title}; the same numbers stand in a table below`});
   const figure = el("figure", {}, el("figcaption", {}, spec.title, el("span", {}, ` ${spec.unit}`)), place);
@@ -164,7 +162,7 @@ function chart(spec) {
           u.ctx.beginPath();
           u.ctx.rect(u.bbox.left - 8, u.bbox.top - 8, u.bbox.width + 16, u.bbox.height + 16);
           u.ctx.clip();
-          if (spec.level) drawLevel(u, spec.level);
+          if (spec.level != null) drawLevel(u, spec.level);
           marks = spec.series.flatMap(series => drawSeries(u, series));
           u.ctx.restore();
         }],

@@ -14,8 +14,8 @@ function number(value) {
   return value.toLocaleString("en", {minimumFractionDigits: 0, maximumFractionDigits: digits});
 }
 const signed = value => (value > 0 ? "+" : value < 0 ? "−" : "") + number(Math.abs(value));
-const share = (value, digits = 0) => value == null ? "–" : `${(value * 100).toFixed(digits).replace("-", "−")} %`;
-const signedShare = value => value == null ? "–" : `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value * 100).toFixed(0)} %`;
+const share = (value, digits = 0) => value == null ? "–" : `${(value * 100).toFixed(digits).replace("-", "−")}\u00a0%`;
+const signedShare = value => value == null ? "–" : `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value * 100).toFixed(0)}\u00a0%`;
 const interval = (e, show = number) => e?.low != null && e?.high != null ? `${show(e.low)} to ${show(e.high)}` : null;
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const idOf = settings => JSON.stringify(settings);
@@ -67,13 +67,13 @@ const section = (id, title, explanation, ...content) =>
 function settingsCell(id, label) {
   const tags = [];
   if (id === chosenId) tags.push(el("span", {class: "tag"}, "chosen"));
-  else if (frontierIds.has(id)) tags.push(el("span", {class: "tag"}, "frontier"));
+  if (frontierIds.has(id)) tags.push(el("span", {class: "on-frontier", title: "on the frontier"}, "◆"));
   return [label, ...tags];
 }
 
 // ---- the answer
 
-// "23 % less (95 % interval 12 % to 33 %) than …"; honest when the interval holds 0.
+// "23 % less (95\u00a0% interval 12 % to 33 %) than …"; honest when the interval holds 0.
 function regretSentence(rule, name) {
   if (!rule) return null;
   if (chosenId && idOf(rule.settings) === chosenId) return `It is also ${name}.`;
@@ -81,8 +81,8 @@ function regretSentence(rule, name) {
   const how = rule.measured ? "" : ", simulated";
   const base = `${name[0].toUpperCase()}${name.slice(1)} (${rule.label})`;
   if (r.low != null && r.low <= 0 && r.high >= 0)
-    return `${base} cannot be told apart from it: ${number(rule.goodput.value)} requests/s, a difference of ${signedShare(-r.value)} (95 % interval of the loss ${range}${how}).`;
-  return `${base} finishes ${number(rule.goodput.value)} requests/s, ${share(Math.abs(r.value))} ${r.value >= 0 ? "less" : "more"}${range ? ` (95 % interval of the loss ${range}${how})` : how}.`;
+    return `${base} cannot be told apart from it: ${number(rule.goodput.value)} requests/s, a difference of ${signedShare(-r.value)} (95\u00a0% interval of the loss ${range}${how}).`;
+  return `${base} finishes ${number(rule.goodput.value)} requests/s, ${share(Math.abs(r.value))} ${r.value >= 0 ? "less" : "more"}${range ? ` (95\u00a0% interval of the loss ${range}${how})` : how}.`;
 }
 
 function headline() {
@@ -96,7 +96,7 @@ function headline() {
   }
   const range = interval(c.goodput);
   const title = el("h1", {}, "Run ", el("em", {}, c.label), `: it finishes ${number(c.goodput.value)} requests per second inside their targets`,
-    range ? ` (95 % interval ${range}).` : ".");
+    range ? ` (95\u00a0% interval ${range}).` : ".");
   const lead = [regretSentence(data.largest_batch, "the largest batch"), c.undecided
     ? `Undecided: an interval of attainment straddles the floor of ${share(data.floor)}; a larger budget settles it.` : null];
   return [kicker, title, ...lead.filter(Boolean).map(text => el("p", {class: "lead"}, text))];
@@ -109,19 +109,19 @@ function figures() {
       details.filter(Boolean).map(text => el("span", {class: "detail"}, text)))));
   const c = data.chosen;
   if (c) {
-    add("Goodput of the choice", number(c.goodput.value), "requests/s", interval(c.goodput) && `95 % interval ${interval(c.goodput)}`,
+    add("Goodput of the choice", number(c.goodput.value), "requests/s", interval(c.goodput) && `95\u00a0% interval ${interval(c.goodput)}`,
       `confirmed on fresh seeds at ${number(c.offered_rate)} requests/s offered`);
     if (c.capacity_rate != null)
       add("Capacity", number(c.capacity_rate), "requests/s", `headroom ${signedShare(c.headroom)} over the confirmed rate`,
         `every class at least ${share(data.floor)} inside its targets`);
   }
   for (const [name, rule] of [["Regret of the largest batch", data.largest_batch], ["Regret of offline throughput", data.offline_throughput]])
-    if (rule) add(name, signedShare(rule.regret.value), null, interval(rule.regret, share) && `95 % interval ${interval(rule.regret, share)}`,
+    if (rule) add(name, signedShare(rule.regret.value), null, interval(rule.regret, share) && `95\u00a0% interval ${interval(rule.regret, share)}`,
       rule.label, rule.measured ? "measured" : "simulated");
   const b = data.background;
   if (b?.interactive_goodput_with && b.interactive_goodput_without) {
     const on = b.interactive_goodput_with, off = b.interactive_goodput_without;
-    add("Cost of background work", signedShare(on.value / off.value - 1), "interactive goodput",
+    add("Cost of background work", signedShare(on.value / off.value - 1), null, "of the interactive classes’ goodput",
       `${number(on.value)} requests/s with it, ${number(off.value)} without`, b.measured ? "measured" : "simulated");
   }
   return entries.length ? el("dl", {class: "figures"}, entries) : null;
@@ -150,12 +150,16 @@ function frontierSection() {
   const series = axis => {
     const have = rows.filter(c => best(c)[axis] != null);
     const pick = test => have.filter(test).map(c => pointFor(c, axis));
-    const frontier = pick(c => frontierIds.has(idOf(c.settings))).sort((a, b) => a.x - b.x);
+    // The line: as latency is allowed to grow, the best goodput so far. In one plane the frontier of three figures is not a
+    // curve, so its other members stand as diamonds below the line.
+    const bestSoFar = have.map(c => pointFor(c, axis)).sort((a, b) => a.x - b.x || b.y - a.y)
+      .filter((p, i, all) => all.slice(0, i).every(earlier => earlier.y < p.y)).map(p => ({...p, text: null}));
     const largest = data.largest_batch && idOf(data.largest_batch.settings);
     return [
-      {name: "predicted", colour: "soft", hollow: true, points: pick(c => !c.measured)},
-      {name: "measured", colour: "soft", points: pick(c => c.measured)},
-      {name: "frontier", colour: "accent", line: true, marker: "diamond", points: frontier},
+      {name: "predicted", colour: "soft", marker: "circle", hollow: true, points: pick(c => !c.measured)},
+      {name: "measured", colour: "soft", marker: "circle", points: pick(c => c.measured)},
+      {name: "best goodput within that latency", colour: "accent", line: true, marker: "none", points: bestSoFar},
+      {name: "frontier", colour: "accent", marker: "diamond", hollow: true, points: pick(c => frontierIds.has(idOf(c.settings)))},
       {name: "largest batch", colour: "series-1", marker: "triangle", size: 6, points: pick(c => idOf(c.settings) === largest)},
       {name: "chosen", colour: "accent", marker: "circle", size: 8, points: pick(c => idOf(c.settings) === chosenId)},
     ];
@@ -163,9 +167,9 @@ function frontierSection() {
   const plot = (axis, title) => chart({title, unit: "goodput in requests/s; up and left is better", xTitle: "ms, at the setting's own capacity", series: series(axis), height: 330});
   const none = data.capacity.length - rows.length;
   return section("frontier", "The batch goodput frontier",
-    `Each mark is one setting at its own capacity: the largest rate at which every class keeps ${share(data.floor)} of its requests inside their targets. The line joins the settings that no other beats in goodput, first token and gap at once.` +
+    `Each mark is one setting at its own capacity: the largest rate at which every class keeps ${share(data.floor)} of its requests inside their targets. Diamonds are settings that no other beats in goodput, first token and gap at once.` +
     (none ? ` ${plural(none, "setting")} of ${data.capacity.length} kept no rate and ${none === 1 ? "is" : "are"} not drawn.` : ""),
-    key(series("interactive_ttft_p95_ms").filter(s => s.points.length || s.name === "frontier")),
+    key(series("interactive_ttft_p95_ms").filter(s => s.points.length)),
     el("div", {class: "plots"}, plot("interactive_ttft_p95_ms", "Time to first token, p95 interactive"),
       plot("interactive_gap_p95_ms", "Gap between tokens, p95 interactive")));
 }
@@ -189,7 +193,7 @@ function capacitySection() {
   const short = data.capacity.filter((c, i) => i < 8 || chosenClass(c) || (data.largest_batch && idOf(c.settings) === idOf(data.largest_batch.settings)));
   const rest = data.capacity.length - short.length;
   return section("capacity", "Capacity of every setting",
-    "Goodput at capacity, best first. Where a setting was measured, the figures are the measured ones; all others are predicted by the same scheduler on virtual time. A measured rate is the largest tried that kept the floor, so it can lie below the predicted capacity.",
+    "Goodput at capacity, best first. Where a setting was measured, the figures are the measured ones; all others are predicted by the same scheduler on virtual time. A measured rate is the largest tried that kept the floor, so it can lie below the predicted capacity. ◆: on the frontier.",
     table(rest > 0 ? `The best settings, the choice and the largest batch` : "All settings", columns, short, chosenClass),
     rest > 0 ? folded(`All ${data.capacity.length} settings`, table("All settings, best first", columns, data.capacity, chosenClass)) : null);
 }
@@ -215,7 +219,7 @@ function percentileSection() {
     chart({title: "", unit: "TPOT in ms, the same setting", xTitle: "requests/s offered", series: [...lines(group, "tpot_ms", "p50", p50), ...lines(group, "tpot_ms", "p95", p95)], height: 230}),
   ]);
   return section("percentiles", "Latency over the offered rate",
-    "All classes together, per measured setting: what was measured, beside what the simulator had said for the same schedule. A percentile without a 95 % upper bound at its number of requests is left out.",
+    "All classes together, per measured setting: what was measured, beside what the simulator had said for the same schedule. A percentile without a 95\u00a0% upper bound at its number of requests is left out.",
     key([{name: "p50 measured", line: true, ...p50}, {name: "p95 measured", line: true, ...p95},
          {name: "p50 predicted", line: true, dash: [4, 3], hollow: true, ...p50}, {name: "p95 predicted", line: true, dash: [4, 3], hollow: true, ...p95},
          ...(measured.some(p => !p.verdict.valid) ? [{name: "INVALID point", colour: "bad", marker: "cross"}] : [])]),
@@ -229,15 +233,17 @@ function attainmentSection() {
     points: group.points.filter(p => p.attainment.by_class[name]).map(p => {
       const a = p.attainment.by_class[name];
       return {x: p.rate, y: a.value, low: a.low, high: a.high, invalid: !p.verdict.valid,
-        text: `${name}: ${share(a.value, 1)}${interval(a, share) ? ` (95 % interval ${interval(a, share)})` : ""}\n${pointText(p)}`};
+        text: `${name}: ${share(a.value, 1)}${interval(a, share) ? ` (95\u00a0% interval ${interval(a, share)})` : ""}\n${pointText(p)}`};
     }),
   }));
+  const lows = measuredSettings.flatMap(g => g.points.flatMap(p => Object.values(p.attainment.by_class).map(a => a?.low ?? a?.value ?? 1)));
+  const bottom = Math.max(0, Math.floor(Math.min(data.floor, ...lows) * 10 - 0.5) / 10);
   return section("attainment", "Attainment per class",
-    `The share of scheduled requests that ended well and inside every target of their class; failures count as misses. Bars are 95 % intervals, the dashed line is the floor of ${share(data.floor)}.`,
+    `The share of scheduled requests that ended well and inside every target of their class; failures count as misses. Bars are 95\u00a0% intervals, the dashed line is the floor of ${share(data.floor)}.`,
     key(classNames.map((name, i) => ({name, colour: `series-${i % 5}`, marker: MARKER_NAMES[i % 4], line: true}))),
     el("div", {class: "plots"}, measuredSettings.map(group => chart({
       title: group.label + (group.id === chosenId ? " (chosen)" : ""), unit: "", xTitle: "requests/s offered", percent: true,
-      yRange: [0, 1.04], level: {y: data.floor, text: `floor ${share(data.floor)}`}, series: seriesOf(group), height: 230}))));
+      yRange: [bottom, 1 + (1 - bottom) * 0.05], level: data.floor, series: seriesOf(group), height: 230}))));
 }
 
 function pointsSection() {
@@ -284,7 +290,7 @@ function ttftSection() {
         number(found.ttft_p50_ms), el("small", {}, `n ${found.n}`));
     };
     return el("div", {}, el("h3", {}, title), el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": title}, el("table", {class: "heat"},
-      el("thead", {}, el("tr", {}, el("th", {scope: "col"}, "prompt tokens ↓   running →"), running.map(r => el("th", {scope: "col"}, range(r))))),
+      el("thead", {}, el("tr", {}, el("th", {scope: "col"}, "tokens ↓ running →"), running.map(r => el("th", {scope: "col"}, range(r))))),
       el("tbody", {}, prompts.map(p => el("tr", {}, el("th", {scope: "row"}, range(p)), running.map(r => cell(p, r))))))));
   };
   return section("ttft", "First token by prompt length and running sequences",
@@ -300,7 +306,8 @@ function timelineSection() {
   return section("timeline", "Who ran in each iteration",
     "The same requests with room for four at once. A static batch keeps a finished request's seat empty until its last member is done, and those that wait keep waiting; a continuous one gives the seat away in the next iteration. Numbers count iterations.",
     key([{name: "prefill: prompt tokens", colour: "series-0", marker: "square", size: 5},
-         {name: "decode: one token", colour: "series-0", marker: "square", hollow: true, size: 5}, {name: "waiting", colour: "soft", line: true, dash: [2, 4]}]),
+         {name: "decode: one token", colour: "decode", marker: "square", size: 5},
+         ...(data.timelines.some(t => t.title === "static") ? [{name: "empty seat", colour: "bad", marker: "square", hollow: true, size: 5}] : []), {name: "waiting", colour: "soft", line: true, dash: [2, 4]}]),
     data.timelines.map(t => [el("h3", {}, `${t.title[0].toUpperCase()}${t.title.slice(1)} batching`),
       timelineSvg(t, until, `${t.title} batching: ${plural(t.steps.length, "iteration")}`)]).flat(),
     folded("As tables", el("div", {class: "plots"}, data.timelines.map(ends))));
