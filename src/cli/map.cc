@@ -159,11 +159,11 @@ Result<MapOptions> options_of(const Flags& f) {
 Result<void> render(const MapOptions& options, MapResult& result, const Flags& f) {
   const auto page = options.out / "report.html";
   result.report = page.string();
-  const std::string document = study_json(result);
+  const std::string document = to_json(result);
   TRY(write_file_atomically(page, report_html(result)));
   TRY(store_document(options.out, document));
   if (f.json) fmt::print("{}\n", document);
-  else fmt::print("{}", study_text(result, text_style(f.plain)));
+  else fmt::print("{}", study_text(result, text_style(STDOUT_FILENO, f.plain)));
   return {};
 }
 

@@ -4,10 +4,11 @@
 
 namespace goodput {
 
-extern const Verb kMapVerb;
+extern const Verb kMapVerb, kBenchVerb, kServeVerb, kStudyVerb, kModelVerb, kStepsVerb, kLoadWorkerVerb;
 
+// In the order of `goodput help`.
 std::span<const Verb> verbs() {
-  static const std::array kVerbs{kMapVerb};
+  static const std::array kVerbs{kMapVerb, kBenchVerb, kServeVerb, kStudyVerb, kModelVerb, kStepsVerb, kLoadWorkerVerb};
   return kVerbs;
 }
 

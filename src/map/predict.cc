@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "load/job.h"
 #include "simulate/simulate.h"
 
 namespace goodput {
@@ -27,7 +28,7 @@ Schedule at_rate(const Schedule& unit, double rate) {
 Result<PredictedPoint> predict(const PointRequest& request, const EngineModel& engine) {
   ScheduleOptions options;
   options.seed = request.seed;
-  options.duration = request.warm_up + request.window;
+  options.duration = request.warm_up + request.window + LoadJob{}.tail;  // as the load generator's
   options.block_size = request.settings.block_size;
   options.max_model_len = request.settings.max_model_len;
   const Schedule schedule = TRY(make_schedule(request.workload, options, nullptr));
