@@ -19,6 +19,7 @@ struct TextStyle {
 // What fits the descriptor: its width where it is a terminal, else no limit; colour only on a terminal that can show it
 // and without NO_COLOR.
 TextStyle text_style(int fd, bool plain);
+TextStyle text_style(bool plain);  // of stdout, where results go
 
 struct TableColumn {
   std::string header;  // with its unit: "TTFT p50 ms"
