@@ -28,7 +28,7 @@ namespace {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // the parent died before the request above took effect
-  if (cpus) ::sched_setaffinity(0, sizeof *cpus, cpus);
+  const bool pinned = !cpus || ::sched_setaffinity(0, sizeof *cpus, cpus) == 0;
   if (stdout_fd >= 0) ::dup2(stdout_fd, STDOUT_FILENO);
   const auto redirect = [](const std::string& file, int to) {
     if (file.empty()) return true;
@@ -38,7 +38,7 @@ namespace {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (redirect(options.stdout_file, STDOUT_FILENO) && redirect(options.stderr_file, STDERR_FILENO))
+  if (pinned && redirect(options.stdout_file, STDOUT_FILENO) && redirect(options.stderr_file, STDERR_FILENO))
     ::execvp(argv[0], argv);
   const int why = errno;
   [[maybe_unused]] const ssize_t n = ::write(status_fd, &why, sizeof why);
@@ -84,7 +84,8 @@ Result<Child> Child::spawn(const SpawnOptions& options) {
   argv.push_back(nullptr);
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const int cpu : options.cpus) CPU_SET(cpu, &set);
+  for (const int cpu : options.cpus)
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
 
   int out[2] = {-1, -1}, status[2] = {-1, -1};
   if (::pipe2(status, O_CLOEXEC) != 0 || (options.capture_stdout && ::pipe2(out, O_CLOEXEC) != 0)) {
@@ -99,7 +100,13 @@ Result<Child> Child::spawn(const SpawnOptions& options) {
   ::close(status[1]);
   if (out[1] >= 0) ::close(out[1]);
   int why = pid < 0 ? fork_error : 0;
-  if (pid > 0 && ::read(status[0], &why, sizeof why) == sizeof why) ::waitpid(pid, nullptr, 0);
+  if (pid > 0) {
+    ssize_t n;
+    do n = ::read(status[0], &why, sizeof why);
+    while (n < 0 && errno == EINTR);
+    if (n == sizeof why) ::waitpid(pid, nullptr, 0);
+    else why = 0;
+  }
   ::close(status[0]);
   if (why != 0) {
     if (out[0] >= 0) ::close(out[0]);
@@ -149,7 +156,10 @@ void Child::signal(int number) {
 void Child::stop(Nanos grace) {
   if (pid_ <= 0 || poll()) return;
   ::kill(-pid_, SIGTERM);
-  if (wait(grace)) return;
+  const TimePoint until = monotonic_now() + grace;
+  wait(grace);
+  // A shell that dies at once may leave the server it started: the group gets the same grace.
+  while (::kill(-pid_, 0) == 0 && monotonic_now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   ::kill(-pid_, SIGKILL);
   wait(seconds(5));
 }
@@ -174,8 +184,10 @@ std::optional<ThreadTimes> thread_times(pid_t pid, pid_t tid) {
 std::optional<ThreadTimes> process_times(pid_t pid) {
   std::error_code error;
   std::optional<ThreadTimes> sum;
-  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
-    const auto times = thread_times(pid, std::atoi(entry.path().filename().c_str()));
+  // Stepping by hand: a range-for throws when the process ends meanwhile.
+  std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), error);
+  for (const std::filesystem::directory_iterator end; !error && task != end; task.increment(error)) {
+    const auto times = thread_times(pid, std::atoi(task->path().filename().c_str()));
     if (!times) continue;
     if (!sum) sum.emplace();
     sum->running += times->running;

@@ -27,7 +27,8 @@ struct SpawnOptions {
 };
 
 // A process we started and therefore may end. It is told to die with its parent, and ended on destruction: SIGTERM,
-// a grace period, SIGKILL; always by id.
+// a grace period, SIGKILL; always by id. "Parent" means the thread that spawned it (prctl(2), PR_SET_PDEATHSIG): spawn
+// from a thread that outlives the child.
 class Child {
  public:
   static Result<Child> spawn(const SpawnOptions&);
@@ -42,7 +43,7 @@ class Child {
   // Blocks until it ends; nullopt after `limit`.
   std::optional<int> wait(Nanos limit);
   void signal(int number);
-  void stop(Nanos grace);  // SIGTERM to its process group, then SIGKILL after `grace`
+  void stop(Nanos grace);  // SIGTERM to its process group, then SIGKILL to what is left of it after `grace`
 
  private:
   Child(pid_t pid, int stdout_fd) : pid_(pid), stdout_fd_(stdout_fd) {}

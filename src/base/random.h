@@ -17,7 +17,8 @@ constexpr uint64_t mix64(uint64_t z) {
 }
 constexpr uint64_t mix64(uint64_t a, uint64_t b) { return mix64(a ^ mix64(b)); }
 
-// FNV-1a, 64 bit: a stable hash of bytes (for naming streams; not against adversaries).
+// FNV-1a's step on 64 bits from a basis of our own (the published one is 14695981039346656037): a stable hash of bytes, for
+// naming streams; not against adversaries. Schedules and models follow from it: changing the basis changes every seed.
 constexpr uint64_t fnv1a(std::string_view bytes) {
   uint64_t h = 1469598103934665603ull;
   for (const char c : bytes) h = (h ^ static_cast<uint8_t>(c)) * 1099511628211ull;

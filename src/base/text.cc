@@ -59,8 +59,11 @@ std::string_view trim(std::string_view text) {
 }
 
 std::string format_duration(Nanos d) {
-  const double s = to_seconds(d);
-  return std::abs(s) < 10 ? fmt::format("{:.3g} ms", s * 1e3) : fmt::format("{:.3g} s", s);
+  const bool ms = std::abs(to_seconds(d)) < 10;
+  const double value = ms ? to_ms(d) : to_seconds(d);
+  // Three significant digits, but never an exponent: a reader of "1.5e+03 ms" has to count.
+  const std::string digits = std::abs(value) < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+  return digits + (ms ? " ms" : " s");
 }
 
 std::string format_bytes(uint64_t bytes) {
@@ -96,7 +99,7 @@ Result<Nanos> parse_duration(std::string_view text) {
   if (unit == "m" || unit == "min") scale = 60;
   if (unit == "h") scale = 3600;
   const auto number = parse_double(text.substr(0, unit_at));
-  if (scale == 0 || !number || std::abs(*number * scale) > 1e9)
+  if (scale == 0 || !number || *number < 0 || *number * scale > 1e9)
     return fail(ErrorCode::kUsage, fmt::format("expected a duration such as 500ms, 30s, 5m or 1h, found '{}'", text));
   return from_seconds(*number * scale);
 }

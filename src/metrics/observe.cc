@@ -46,7 +46,7 @@ Observed observe(std::span<const StepRecord> log, Blocks total, Window window) {
     const StepRecord& s = steps[i];
     const TimePoint next = i + 1 < steps.size() ? steps[i + 1].start : std::max(window.end, s.start);
     const Nanos pause = next - (s.start + s.duration);
-    const TimePoint until = pause > std::max(kShortPause, s.duration) ? s.start + s.duration : next;
+    const TimePoint until = pause > std::max(kShortPause, s.duration / 4) ? s.start + s.duration : next;
     const Nanos busy = inside(s.start, until);
     running.hold(s.running, busy);
     batched.hold(s.shape.prefill.count() + s.shape.decodes, busy);

@@ -110,7 +110,7 @@ struct Observed {
   std::optional<uint64_t> preemptions, prefix_query_tokens, prefix_hit_tokens, rejected, peak_rss_bytes;
   std::optional<double> prefix_hit_rate;
 };
-// A step's values hold until the next step starts. A pause after a step longer than the step itself (and than 1 ms) is
+// A step's values hold until the next step starts. A pause after a step of more than a quarter of it (and than 1 ms) is
 // idle time: nothing runs, no KV is in use, and it counts as 0. Steps in any order.
 Observed observe(std::span<const StepRecord>, Blocks total, Window);
 
