@@ -50,8 +50,8 @@ std::string transcript(const std::vector<std::string_view>& pieces) {
     if (!piece.empty())
       ADD_FAILURE() << "bytes left";
   }
-  if (close)
-    note(parser.finish());
+  if (note(parser.finish()) == Event::kEnd)
+    out += "[end]";
   return out;
 }
 

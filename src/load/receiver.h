@@ -1,0 +1,71 @@
+// What comes back for one request, kept as bytes and stamps: HTTP and SSE framing only, no JSON. The loop's thread
+// feeds each read as it was stamped; what the events mean is read behind (interpret.h), so that parsing never delays a
+// stamp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/http_codec.h"
+#include "net/sse.h"
+
+namespace goodput {
+
+// How the answer to a request ended, as the wire saw it.
+enum class Ending : uint8_t {
+  kComplete,       // the response is whole, or the stream said [DONE]
+  kClosed,         // the peer closed in the middle
+  kReset,          // the connection broke
+  kTimeout,        // the request's own limit
+  kMalformed,      // not HTTP, or not what HTTP allows
+  kLimit,          // a bound of ours
+  kConnectFailed,  // nobody accepted the connection
+  kNotSent,        // we could not: descriptors, ports
+  kRunEnded,       // still open when the run ended
+};
+
+struct Capture {
+  struct Mark {
+    size_t offset;
+    size_t length;
+    ReadStamp stamp;
+  };
+  std::string bytes;           // payloads of the events, one behind the other
+  std::vector<Mark> marks;     // one per event; a body that is no event stream is one mark
+  std::string raw;             // the first bytes of a body in which no event was seen
+  bool event_stream = false;   // Content-Type says so
+  int status = 0;              // 0: no head came
+  ReadStamp first_body, last;  // first body byte; last read of any kind
+  bool any_bytes = false;
+  bool done_sentinel = false;  // "[DONE]" came
+
+  void clear();  // keeps the memory
+};
+
+class Receiver {
+ public:
+  // Bytes of one read. nullopt: the answer goes on.
+  std::optional<Ending> feed(std::string_view bytes, const ReadStamp& stamp);
+  // The peer closed its side.
+  Ending closed();
+  void reset();  // for the next request, with its memory
+
+  bool keep_alive() const { return whole_ && !leftover_ && http_.keep_alive(); }
+  std::string_view foreign_head() const { return http_.head(); }
+  const char* reason() const { return http_.reason(); }
+  Capture& capture() { return capture_; }
+
+ private:
+  std::optional<Ending> take_events(std::string_view body, const ReadStamp& stamp);
+  std::optional<Ending> take_body(std::string_view body, const ReadStamp& stamp);
+  void end_of_body();
+
+  HttpResponseParser http_;
+  SseParser sse_;
+  Capture capture_;
+  bool whole_ = false, leftover_ = false;
+};
+
+}  // namespace goodput
