@@ -68,8 +68,10 @@ void print_info(const ModelInfo& i) {
   text("architecture", i.architecture);
   text("description", i.description);
   text("weights", i.file_type);
-  row("parameters", i.parameters >= 1'000'000'000 ? fmt::format("{:.2f} B", static_cast<double>(i.parameters) * 1e-9)
-                                                  : fmt::format("{:.2f} M", static_cast<double>(i.parameters) * 1e-6));
+  row("parameters", i.parameters == 0 ? "none: a vocabulary"
+                    : i.parameters >= 1'000'000'000
+                        ? fmt::format("{:.2f} B", static_cast<double>(i.parameters) * 1e-9)
+                        : fmt::format("{:.2f} M", static_cast<double>(i.parameters) * 1e-6));
   row("file", format_bytes(i.file_bytes));
   row("context", fmt::format("{} tokens", i.context_length.count()));
   row("vocabulary", fmt::format("{} tokens", i.vocabulary));
