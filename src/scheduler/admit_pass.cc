@@ -1,3 +1,5 @@
+// Admission: seats, budget and KV for who waits, in strict order. A sequence enters only with room for all its tokens:
+// half-admitted prompts that then evict each other compute without ever finishing.
 #include <algorithm>
 
 #include "base/check.h"

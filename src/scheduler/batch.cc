@@ -1,3 +1,4 @@
+// The shape of a batch: what the cost model and the step log know of it. Pure.
 #include "scheduler/batch.h"
 
 namespace goodput {

@@ -1,3 +1,4 @@
+// The step-cost model, evaluated. Pure; may be called for millions of hypothetical iterations.
 #include "scheduler/cost.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The cost model and the shape of a batch, up to the limits.
 #include "scheduler/cost.h"
 
 #include <limits>

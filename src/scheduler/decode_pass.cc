@@ -1,3 +1,5 @@
+// Decoding, and what follows from it: only a sequence that grows by a token can find the KV full, so preemption lives
+// here. The victim is the worst by the policy's key, whoever asks; it may be the one that asks.
 #include <algorithm>
 
 #include "base/check.h"

@@ -1,3 +1,5 @@
+// Blocks, slots and the table of prefixes; see the header for the rules. Only shorten(), set_state(), add_owner() and
+// drop_owner() touch the gauges, all through count(), so that they cannot drift from the links. The scheduler's thread.
 #include "scheduler/kv_cache.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Each operation on KV by itself, then random ones against a model that knows every slot's content.
 #include "scheduler/kv_cache.h"
 
 #include <map>

@@ -1,3 +1,4 @@
+// The lists of passes, one per kind of batching, and what several passes need. The scheduler's thread.
 #include "scheduler/passes.h"
 
 #include <algorithm>

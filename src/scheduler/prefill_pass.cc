@@ -1,3 +1,4 @@
+// Prompts that are under way. Their blocks were taken at admission, so this pass cannot run out of KV, only of budget.
 #include "scheduler/passes.h"
 
 namespace goodput {

@@ -1,3 +1,5 @@
+// The front of the scheduler: requests in, batches out, results in, events out. What goes into a batch is decided by
+// the passes (passes.h); this file keeps who is alive and who is told what. The owner's thread; no clock, no I/O.
 #include "scheduler/scheduler.h"
 
 #include <algorithm>

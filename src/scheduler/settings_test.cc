@@ -1,3 +1,4 @@
+// The table of settings: text both ways, ranges as they are told, combinations that cannot work.
 #include "scheduler/settings.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The queue's order, and the keys in which policies differ.
 #include "scheduler/waiting_queue.h"
 
 #include <algorithm>
