@@ -56,7 +56,7 @@ inline constexpr int kMaxConcurrency = 20'000;           // closed loop
 inline constexpr Nanos kMaxWorkloadTime = seconds(12 * 86'400);  // a window, a think time; exact in TOML's doubles
 inline constexpr int kMaxTomlDotsPerLine = 64;           // a key of 10^5 dotted parts overflows toml++'s stack
 inline constexpr size_t kTraceReorderRows = 64;          // how far out of order a trace's row may stand
-inline constexpr size_t kMaxPromptWords = 512;           // of a vocabulary; prompts are made from them
+inline constexpr size_t kMaxPromptWords = 256;           // of a vocabulary; prompts are made from them
 inline constexpr int kMaxPromptRepairs = 16;             // attempts at an exact length
 
 // Studies.
