@@ -148,7 +148,8 @@ function chart(spec) {
   let plot = null;
   const draw = () => {
     plot?.destroy();
-    const width = Math.floor(place.clientWidth) || 480;
+    // On paper a column is about 85 mm wide, which the page does not know yet when it is asked to draw for it.
+    const width = document.documentElement.classList.contains("printing") ? 320 : Math.floor(place.clientWidth) || 480;
     plot = new uPlot({
       width, height: spec.height ?? 270, legend: {show: false}, padding: [10, 14, 0, 0],
       cursor: {points: {show: false}, y: false, x: false, drag: {x: true, y: false}},
@@ -172,7 +173,9 @@ function chart(spec) {
     place.append(tip);
   };
   redraws.push(draw);
-  new ResizeObserver(() => { if (plot && Math.abs(plot.width - place.clientWidth) > 1) draw(); }).observe(place);
+  new ResizeObserver(() => {
+    if (plot && Math.abs(plot.width - place.clientWidth) > 1) requestAnimationFrame(draw);
+  }).observe(place);
   requestAnimationFrame(draw);
   return figure;
 }
@@ -254,6 +257,10 @@ function timelineSvg(timeline, until, title) {
   };
   redraws.push(draw);
   let drawnAt = 0;
-  new ResizeObserver(() => { if (place.clientWidth !== drawnAt) { drawnAt = place.clientWidth; draw(); } }).observe(place);
+  new ResizeObserver(() => {
+    if (place.clientWidth === drawnAt) return;
+    drawnAt = place.clientWidth;
+    requestAnimationFrame(draw);
+  }).observe(place);
   return place;
 }

@@ -25,10 +25,10 @@ const labelOf = settings => settings.batching === "static"
 
 const chosenId = data.chosen && idOf(data.chosen.settings);
 const frontierIds = new Set(data.frontier.map(c => idOf(c.settings)));
-const measured = data.points.filter(p => p.executor !== "simulated");
+const measured = data.points.filter(p => p.audit);  // a load generator ran and audited itself; the others are predictions
 const classNames = data.workload.classes.map(c => c.name);
 const predictionOf = point => data.points.find(
-  p => p.executor === "simulated" && p.rate === point.rate && idOf(p.settings) === idOf(point.settings));
+  p => !p.audit && p.schedule_hash === point.schedule_hash && p.rate === point.rate && idOf(p.settings) === idOf(point.settings));
 
 // Measured settings in the order of their goodput, each with its points by rate.
 const measuredSettings = (() => {

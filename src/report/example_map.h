@@ -87,6 +87,12 @@ inline Point point(std::string phase, std::string executor, const Settings& s, d
   p.key = fmt::format("{}/{}/{}/{}/{}", p.phase, p.executor, short_text(s), rate, seed);
   p.schedule_hash = std::string(48, 'a') + fmt::format("{:016x}", seed * 0x9E3779B97F4A7C15u);
   p.primed = true;
+  if (p.executor != "simulated")
+    p.audit = ClientAudit{.loop_busy_share = 0.08,
+                          .wait_share = 0.001,
+                          .server_wait_share = 0.002,
+                          .server_before = "tiny",
+                          .server_after = "tiny"};
   PointSummary& out = p.summary;
   out.window = {TimePoint(seconds(100)), TimePoint(seconds(112))};
   out.requests = static_cast<uint64_t>(rate * 12);
