@@ -294,7 +294,7 @@ function ttftSection() {
       el("tbody", {}, prompts.map(p => el("tr", {}, el("th", {scope: "row"}, range(p)), running.map(r => cell(p, r))))))));
   };
   return section("ttft", "First token by prompt length and running sequences",
-    `Median TTFT in ms of the requests with that prompt length that found that many sequences running when they arrived; ${map.label}. Darker is slower.`,
+    `Median TTFT in ms of the requests with that prompt length that found that many sequences running when they arrived; ${map.label}. Stronger colour is slower.`,
     el("div", {class: "plots"}, heat("Measured", map.measured), heat("Predicted", map.predicted)));
 }
 
