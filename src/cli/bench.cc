@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/process.h"
@@ -90,20 +89,19 @@ Result<WorkloadSpec> spec_of(const Flags& f) {
 
 Result<void> plan_arrivals(const Flags& f, Plan& p) {
   const bool closed = f.rate == "inf";
-  const std::optional<Nanos> window =
-      f.duration.empty() ? std::nullopt : std::optional(TRY(parse_duration(f.duration)));
+  const Nanos window = f.duration.empty() ? Nanos(0) : TRY(parse_duration(f.duration));
+  const bool timed = window > Nanos(0);
   const uint64_t prompts = f.prompts > 0 ? f.prompts : 100;
   p.load.warm_up = TRY(parse_duration(f.warm_up));
-  if (window)
-    p.load.window = *window;
+  p.load.window = window;
   if (p.spec.arrivals != ArrivalKind::kTrace)
     p.spec.arrivals = closed ? ArrivalKind::kClosed : ArrivalKind::kPoisson;
   if (closed && p.spec.arrivals == ArrivalKind::kClosed) {
-    if (window && f.concurrency == 0)
+    if (timed && f.concurrency == 0)
       return fail(ErrorCode::kUsage, "--duration needs --request-rate or --max-concurrency");
     const int places = f.concurrency > 0 ? f.concurrency : static_cast<int>(std::min<uint64_t>(prompts, 1 << 20));
     p.load.concurrency = p.spec.concurrency = places;
-    p.schedule.requests = window && f.prompts == 0 ? static_cast<uint64_t>(places) * 500 : prompts;
+    p.schedule.requests = timed && f.prompts == 0 ? static_cast<uint64_t>(places) * 500 : prompts;
     return {};
   }
   if (!closed) {
@@ -113,9 +111,9 @@ Result<void> plan_arrivals(const Flags& f, Plan& p) {
   }
   p.load.max_in_flight = f.concurrency;
   // Arrivals go on behind the window while its requests end, so that they meet the same load.
-  if (window)
-    p.schedule.duration = p.load.warm_up + *window + std::max(*window / 2, seconds(5));
-  if (!window)
+  if (timed)
+    p.schedule.duration = p.load.warm_up + window + std::max(window / 2, seconds(5));
+  if (!timed)
     p.schedule.requests = prompts;
   return {};
 }
@@ -180,8 +178,7 @@ Result<BenchReport> measure(const Flags& f) {
   if (!model)
     fill_with_words(schedule);
   p.report.schedule_hash = schedule.hash;
-  const WallClock clock;
-  TerminalProgress progress(STDERR_FILENO, stderr_is_terminal(), stderr_width(), clock);
+  TerminalProgress progress;
   progress.phase(1, 1, "bench " + f.base_url,
                  p.load.window > Nanos(0) ? std::optional(p.load.warm_up + p.load.window) : std::nullopt);
   progress.note(
