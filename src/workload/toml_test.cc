@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"[workload]\nconcurrency = 99999999999999999999999\n", "2:38", "64 bits"},
                     Wrong{"[workload]\nconcurrency = 0\n", "2:15", "expected 1 to"},
                     Wrong{"[workload]\nthink_time = \"soon\"\n", "2:14", "duration"},
-                    Wrong{"[workload]\nthink_time = \"-1s\"\n", "2:14", "between 0 s"},
+                    Wrong{"[workload]\nthink_time = \"-1s\"\n", "2:14", "think_time"},
                     Wrong{"[workload]\nthink_time = []\n", "2:14", "duration"},
                     Wrong{"[workload]\narrivals = \"trace\"\n", "2:12", "[workload.trace]"},
                     Wrong{"[workload]\n[workload.trace]\nfrom = 1\n", "2:1", "workload.trace.file: missing"},
