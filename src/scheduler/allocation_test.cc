@@ -46,7 +46,7 @@ TEST(SchedulerAllocations, NoneInSteadyState) {
     for (int i = 0; i < 24; ++i, ++id) {
       ASSERT_TRUE(scheduler->submit(toy::request(id, 40, 20, static_cast<TokenId>(1000 * (id % 5)))));
     }
-    while (!scheduler->idle()) {
+    for (int i = 0; i < 10'000 && !scheduler->idle(); ++i) {
       const uint64_t before = allocations.load();
       const Batch& batch = scheduler->next(now);
       const uint64_t after_next = allocations.load();

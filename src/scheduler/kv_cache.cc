@@ -11,10 +11,11 @@
 
 namespace goodput {
 
-KvCache::KvCache(const KvGeometry& geometry, bool prefix_caching)
+KvCache::KvCache(const KvGeometry& geometry, bool prefix_caching, uint64_t hash_mask)
     : geometry_(geometry),
       block_size_(geometry.block_size.count()),
       caching_(prefix_caching && geometry.can_truncate),
+      hash_mask_(hash_mask),
       slots_(static_cast<size_t>(geometry.slots)),
       blocks_(static_cast<size_t>(geometry.total.count())),
       buckets_(std::bit_ceil(blocks_.size()), kNone) {
@@ -37,7 +38,7 @@ uint64_t KvCache::hash_block(uint64_t parent, const TokenId* tokens) const {
     h = (h ^ static_cast<uint32_t>(tokens[i])) * 0x9E3779B97F4A7C15ull;
     h ^= h >> 32;
   }
-  return h;
+  return h & hash_mask_;
 }
 
 bool KvCache::same_tokens(int32_t block, const TokenId* tokens) const {
@@ -87,8 +88,10 @@ KvCache::Match KvCache::longest_prefix(std::span<const TokenId> tokens, uint64_t
   const SlotInfo& owner = slots_[slot];
   if (owner.salt != salt)
     return {};
+  // Blocks that are not computed yet have no content to compare: only a collision can lead to them.
+  const size_t most_same = std::min(found, static_cast<size_t>(owner.length) / size);
   size_t same = 0;
-  while (same < std::min(found, owner.blocks.size()) && same_tokens(owner.blocks[same], &tokens[same * size]))
+  while (same < most_same && same_tokens(owner.blocks[same], &tokens[same * size]))
     ++same;
   if (same == 0)
     return {};

@@ -30,8 +30,9 @@ class KvCache {
     Tokens keep{0};
   };
 
-  // `prefix_caching` off: nothing is matched or retained. The same where the executor cannot truncate.
-  KvCache(const KvGeometry&, bool prefix_caching);
+  // `prefix_caching` off: nothing is matched or retained. The same where the executor cannot truncate. `hash_mask`:
+  // tests narrow the hash, so that collisions are common.
+  KvCache(const KvGeometry&, bool prefix_caching, uint64_t hash_mask = ~uint64_t{0});
 
   Match longest_prefix(std::span<const TokenId> tokens, uint64_t salt) const;
   bool caching() const { return caching_; }
@@ -123,6 +124,7 @@ class KvCache {
   KvGeometry geometry_;
   int32_t block_size_;
   bool caching_;
+  uint64_t hash_mask_;
   int32_t used_ = 0, retained_ = 0;
   uint64_t uses_ = 0;
   std::vector<SlotInfo> slots_;

@@ -291,7 +291,8 @@ void random_operations(uint64_t seed) {
   const auto pick = [&](int64_t low, int64_t high) { return random.uniform_int(low, high); };
   KvGeometry g = geometry(static_cast<int>(pick(1, 24)), static_cast<int>(pick(1, 6)), static_cast<int>(pick(1, 4)));
   g.share_copies = pick(0, 3) == 0;
-  KvCache kv(g, pick(0, 5) > 0);
+  const uint64_t hash_mask = pick(0, 1) ? ~uint64_t{0} : static_cast<uint64_t>(pick(0, 3));
+  KvCache kv(g, pick(0, 5) > 0, hash_mask);
   struct Content {
     std::vector<TokenId> tokens;
     uint64_t salt;

@@ -166,7 +166,7 @@ TEST(DecodePass, APreemptedSequenceFindsWhatIsLeftOfItsKv) {
   ASSERT_TRUE(rig.submit(request(1, 20, 8)));
   ASSERT_TRUE(rig.submit(request(2, 20, 8, 100)));
   int recomputed = 0;
-  while (!rig.scheduler->idle()) {
+  for (int i = 0; i < 100 && !rig.scheduler->idle(); ++i) {
     const bool before = rig.scheduler->state().preemptions > 0;
     rig.step();
     if (before && rig.computed.contains(2) && rig.computed[2] > 1)
