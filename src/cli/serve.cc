@@ -19,6 +19,7 @@
 #include "cli/verb.h"
 #include "engine/llama_executor.h"
 #include "engine/simulated_executor.h"
+#include "model/synth.h"
 #include "serve/api_response.h"
 #include "serve/server.h"
 #include "store/study.h"
