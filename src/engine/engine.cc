@@ -111,8 +111,8 @@ struct Engine::Impl {
     while (!stopping.load()) {
       take(now, true);
       const EngineCore::Step step = core->begin(now);
+      intake.publish(core->state());  // before owners hear: who hears of the last end must find it in the state
       deliver(core->take_events(), now, now);
-      intake.publish(core->state());
       if (!step.ran) {
         now = wait_for_work(now, step.until);
         continue;
@@ -121,8 +121,9 @@ struct Engine::Impl {
       if (stopping.load())
         break;
       take(now, false);
-      deliver(core->end(now), core->step_start(), now);
+      const std::span<const Event> events = core->end(now);
       intake.publish(core->state());
+      deliver(events, core->step_start(), now);
     }
     abort_all(now);
   }
