@@ -87,7 +87,8 @@ Schedule load(uint64_t seed) {
   Random random(seed, "clocks");
   Schedule s = queue_load(seed, 300, 60, [](Random& r) { return r.uniform_int(1, 40); });
   for (ScheduledRequest& r : s.requests) {
-    r.prompt.assign(static_cast<size_t>(random.uniform_int(1, 200)), 1);  // prefixes of each other: all share
+    r.prompt.assign(static_cast<size_t>(random.uniform_int(1, 200)),
+                    static_cast<TokenId>(r.index % 4 + 2));  // prefixes of each other: many share
     r.prompt.back() = static_cast<TokenId>(random.uniform_int(2, 4000));
     r.priority = static_cast<int>(random.uniform_int(0, 2));
   }
@@ -101,7 +102,7 @@ SimulateOptions options_for(Batching batching, SchedulingPolicy policy) {
   o.settings.max_model_len = Tokens(256);
   o.settings.batching = batching;
   o.settings.scheduling_policy = policy;
-  o.capabilities.kv = {.block_size = Tokens(16), .total = Blocks(24), .per_slot = Blocks(24), .slots = 16};
+  o.capabilities.kv = {.block_size = Tokens(16), .total = Blocks(20), .per_slot = Blocks(20), .slots = 16};
   o.capabilities.max_batch_tokens = Tokens(256);
   o.capabilities.max_len = Tokens(256);
   o.cost = {.base_ns = 1.3e6, .prefill_ns = 2.1e4, .decode_ns = 5.7e4, .kv_ns = 33};
