@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "model/test_files.h"
 
@@ -362,6 +365,42 @@ TEST(LlamaExecutor, SeveralThreadsComputeTheSame) {
   Batch batch{
       .sequences = {{.id = RequestId(0), .slot = Slot(0), .first = Tokens(0), .tokens = text, .samples = true}}};
   EXPECT_EQ((*two)->run(batch).sequences.at(0).sampled, one.add(0, text).run().at(0).sampled);
+}
+
+// Numbers that fit the tensors but not the arithmetic: libllama asserts on some of them only when it builds a context.
+TEST(LlamaExecutor, HostileModelsAreRefusedOrComputed) {
+  const Folder folder;
+  const std::string bytes = bytes_of(tiny_file());
+  for (const std::string key : {"llama.context_length", "llama.attention.head_count", "llama.attention.head_count_kv",
+                                "llama.attention.layer_norm_rms_epsilon", "llama.rope.freq_base"}) {
+    for (const uint32_t value : {0u, 1u, 4u, 64u, 0x7FFFFFFFu, 0xFFFFFFFFu}) {
+      const size_t at = bytes.find(std::string{static_cast<char>(key.size()), 0, 0, 0, 0, 0, 0, 0} + key);
+      ASSERT_NE(at, std::string::npos);
+      std::string damaged = bytes;
+      std::memcpy(damaged.data() + at + 8 + key.size() + 4, &value, 4);
+      put_bytes(folder / "hostile.gguf", damaged);
+      const pid_t child = ::fork();
+      if (child == 0) {
+        const auto model = Model::load(folder / "hostile.gguf");
+        if (!model)
+          ::_exit(0);
+        Settings settings;
+        settings.max_model_len = std::min(settings.max_model_len, (*model)->info().context_length);
+        const auto executor = make_llama_executor(*model, settings, {.kv_tokens = Tokens(512), .threads = 1});
+        if (!executor)
+          ::_exit(0);
+        const Text text = prompt(70, 1);
+        (void)(*executor)->open(RequestId(0), {});
+        Batch batch;
+        batch.sequences = {{.id = RequestId(0), .slot = Slot(0), .first = Tokens(0), .tokens = text, .samples = true}};
+        (*executor)->run(batch);
+        ::_exit(0);
+      }
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      EXPECT_EQ(status, 0) << key << " = " << value;
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -176,6 +177,21 @@ Result<void> check_shape(const ModelInfo& info) {
   return require(info.embedding > 0, "embedding_length", info.embedding);
 }
 
+// The kernels assert that epsilons are not negative, in a thread where nothing can be done about it any more; a number
+// that is none makes every logit none.
+Result<void> check_fractions(const gguf_context* g, const std::string& architecture) {
+  for (int64_t id = 0; id < gguf_get_n_kv(g); ++id) {
+    const std::string_view key = gguf_get_key(g, id);
+    const gguf_type type = gguf_get_kv_type(g, id);
+    if (!key.starts_with(architecture + ".") || (type != GGUF_TYPE_FLOAT32 && type != GGUF_TYPE_FLOAT64))
+      continue;
+    const double value = type == GGUF_TYPE_FLOAT32 ? gguf_get_val_f32(g, id) : gguf_get_val_f64(g, id);
+    if (!std::isfinite(value) || (value < 0 && key.ends_with("epsilon")))
+      return unusable(fmt::format("damaged: {} is {}", key, value));
+  }
+  return {};
+}
+
 Result<ModelInfo> inspect(const std::filesystem::path& path, bool need_weights) {
   const uint64_t size = TRY(check_header(path));
   GgufPtr g;
@@ -197,6 +213,7 @@ Result<ModelInfo> inspect(const std::filesystem::path& path, bool need_weights) 
     if (gguf_get_n_tensors(g.get()) == 0)
       return unusable("holds a vocabulary only, no weights");
     TRY(check_shape(info));
+    TRY(check_fractions(g.get(), *architecture));
   }
   return info;
 }
