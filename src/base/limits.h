@@ -62,5 +62,6 @@ inline constexpr int kMaxPromptRepairs = 16;             // attempts at an exact
 // Studies.
 inline constexpr int kMaxSettings = 4096;                // points of a settings grid
 inline constexpr Nanos kStudyBusyWait = seconds(5);      // for another process that writes the same study file
+inline constexpr Nanos kMaxStoredTime{int64_t{1} << 61};   // 73 years either way: differences of two cannot overflow
 
 }  // namespace goodput::limits

@@ -1,10 +1,12 @@
 // For tests of this room: arbitrary but reproducible records, steps and points, extremes included.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/random.h"
 #include "metrics/record.h"
 #include "store/point.h"
@@ -31,7 +33,11 @@ template <class T>
 std::optional<T> maybe(Random& random, T value) {
   return coin(random) ? std::optional<T>(value) : std::nullopt;
 }
-inline TimePoint time_point(Random& random) { return TimePoint(Nanos(number<int64_t>(random))); }
+// Times reach as far as what may be stored.
+inline Nanos nanos(Random& random) {
+  return Nanos(std::clamp(number<int64_t>(random), -limits::kMaxStoredTime.count(), limits::kMaxStoredTime.count()));
+}
+inline TimePoint time_point(Random& random) { return TimePoint(nanos(random)); }
 template <class E>
 E enumerator(Random& random, E last) {
   return static_cast<E>(random.uniform_int(0, static_cast<int64_t>(last)));
@@ -61,9 +67,9 @@ inline RequestRecord record(Random& random, uint64_t index) {
   r.chunks = number<uint32_t>(random);
   for (int64_t n = random.uniform_int(0, 20); n > 0; --n) {
     TokenEvent& e = r.events.emplace_back();
-    e.user = Nanos(number<int64_t>(random));
+    e.user = nanos(random);
     if (coin(random))
-      e.kernel = Nanos(number<int64_t>(random));
+      e.kernel = nanos(random);
     e.tokens = number<uint16_t>(random);
     e.channel = enumerator(random, Channel::kRefusal);
     e.coalesced = coin(random);
@@ -90,7 +96,7 @@ inline StepRecord step(Random& random) {
   StepRecord s;
   s.start = time_point(random);
   for (Nanos* n : {&s.duration, &s.decode, &s.sampling, &s.tokenization, &s.host})
-    *n = Nanos(number<int64_t>(random));
+    *n = nanos(random);
   s.shape.prefill = Tokens(number<int32_t>(random));
   s.shape.kv_read = KvPairs(number<int64_t>(random));
   s.shape.swapped = Tokens(number<int32_t>(random));

@@ -52,9 +52,9 @@ TokenEvent read_event(Reader& r, int64_t previous) {
   }
   e.channel = static_cast<Channel>(bits >> 2);
   e.coalesced = (bits & kCoalesced) != 0;
-  e.user = Nanos(r.plus_difference(previous));
+  e.user = Nanos(r.time(previous));
   if (bits & kKernelStamp)
-    e.kernel = Nanos(r.plus_difference(e.user.count()));
+    e.kernel = Nanos(r.time(e.user.count()));
   e.tokens = r.fitting<uint16_t>();
   return e;
 }
@@ -79,7 +79,7 @@ ServerTimes read_server(Reader& r, TimePoint scheduled) {
     r.refuse("unknown server flags");
   for (size_t i = 0; i < std::size(kServerTimes); ++i)
     if (bits >> i & 1)
-      s.*kServerTimes[i] = time_point(r.plus_difference(nanos(scheduled)));
+      s.*kServerTimes[i] = time_point(r.time(nanos(scheduled)));
   s.preempted_in_prefill = r.fitting<int>();
   s.preempted_in_decode = r.fitting<int>();
   return s;
@@ -171,10 +171,10 @@ RequestRecord read_record(Reader& r) {
   record.token_source = r.enumerator(TokenSource::kChunks);
   record.http_status = r.fitting<int>();
   record.attempts = r.fitting<int>();
-  record.scheduled = time_point(r.signed_number());
+  record.scheduled = time_point(r.time(0));
   for (size_t i = 0; i < std::size(kTimes); ++i)
     if (bits >> i & 1)
-      record.*kTimes[i] = time_point(r.plus_difference(nanos(record.scheduled)));
+      record.*kTimes[i] = time_point(r.time(nanos(record.scheduled)));
   for (size_t i = 0; i < std::size(kCounts); ++i)
     if (bits >> (std::size(kTimes) + i) & 1)
       record.*kCounts[i] = Tokens(r.fitting<int32_t>());
@@ -226,9 +226,9 @@ void write_step(codec::Writer& w, const StepRecord& s, int64_t previous_start) {
 
 StepRecord read_step(codec::Reader& r, int64_t previous_start) {
   StepRecord s;
-  s.start = TimePoint(Nanos(r.plus_difference(previous_start)));
+  s.start = TimePoint(Nanos(r.time(previous_start)));
   for (Nanos* n : {&s.duration, &s.decode, &s.sampling, &s.tokenization, &s.host})
-    *n = Nanos(r.signed_number());
+    *n = Nanos(r.time(0));
   s.shape.prefill = Tokens(r.fitting<int32_t>());
   s.shape.kv_read = KvPairs(r.signed_number());
   s.shape.swapped = Tokens(r.fitting<int32_t>());

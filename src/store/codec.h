@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/limits.h"
 #include "metrics/record.h"
 
 namespace goodput::codec {
@@ -59,8 +60,13 @@ class Reader {
     const uint64_t v = unsigned_number();
     return static_cast<int64_t>((v >> 1) ^ (~(v & 1) + 1));
   }
-  int64_t plus_difference(int64_t from) {
-    return static_cast<int64_t>(static_cast<uint64_t>(from) + static_cast<uint64_t>(signed_number()));
+  // A time or a length of time, written as its difference to `from`. Refused beyond kMaxStoredTime, so that whoever
+  // subtracts two of them later cannot overflow.
+  int64_t time(int64_t from) {
+    const auto v = static_cast<int64_t>(static_cast<uint64_t>(from) + static_cast<uint64_t>(signed_number()));
+    if (v > limits::kMaxStoredTime.count() || v < -limits::kMaxStoredTime.count())
+      refuse("a time out of range");
+    return ok_ ? v : 0;
   }
   // A number that must fit T.
   template <class T>

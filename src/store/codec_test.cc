@@ -77,6 +77,17 @@ TEST(Codec, AHugeCountReservesNothing) {
   EXPECT_NE(refused.error().message.find("a count beyond the data at byte"), std::string::npos);
 }
 
+TEST(Codec, TimesThatCouldOverflowADifferenceAreRefused) {
+  RequestRecord r;
+  r.scheduled = TimePoint(-limits::kMaxStoredTime);
+  r.done = TimePoint(limits::kMaxStoredTime);
+  EXPECT_TRUE(decode_records(encode_records({r})));
+  r.done = TimePoint(limits::kMaxStoredTime + Nanos(1));
+  const auto refused = decode_records(encode_records({r}));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("a time out of range"), std::string::npos);
+}
+
 TEST(Codec, ForeignDataIsNamed) {
   const auto refused = decode_records(encode_steps({}));
   ASSERT_FALSE(refused);
