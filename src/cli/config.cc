@@ -10,12 +10,14 @@
 #include <toml++/toml.h>
 
 #include "base/file.h"
-#include "base/limits.h"
 #include "base/text.h"
 #include "cli/verb.h"
 
 namespace goodput {
 namespace {
+
+// Small enough that toml++ cannot be driven out of stack by a key of a hundred thousand dots.
+constexpr uint64_t kMostConfigurationBytes = 64 * 1024;
 
 std::string flag_of(const CLI::Option& option) {
   return option.get_lnames().empty() ? std::string() : option.get_lnames().front();
@@ -56,7 +58,7 @@ Result<std::vector<Source>> configuration_files() {
   for (const auto& path : paths) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) continue;
-    const std::string text = TRY(read_file(path, limits::kMaxStudyFileBytes));
+    const std::string text = TRY(read_file(path, kMostConfigurationBytes));
     try {
       sources.push_back({path.string(), toml::parse(text, path.string())});
     } catch (const toml::parse_error& e) {

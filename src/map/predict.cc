@@ -40,7 +40,7 @@ Result<PredictedPoint> predict(const PointRequest& request, const EngineModel& e
   } sink(steps);
   SimulateOptions run;
   run.settings = request.settings;
-  run.capabilities = engine.capabilities;
+  run.capabilities = capabilities_for(engine.capabilities, request.settings);
   run.cost = engine.cost;
   run.request_overhead = engine.request_overhead;
   run.token_overhead = engine.token_overhead;

@@ -1,6 +1,7 @@
 #include "map/probe.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -26,10 +27,17 @@ std::vector<double> overheads_ns(const std::vector<MeasuredPoint>& points) {
   return values;
 }
 
+// Three significant digits, upwards: a target is for people to read and repeat.
+double readable(double ms) {
+  if (ms <= 0) return ms;
+  const double unit = std::pow(10.0, std::floor(std::log10(ms)) - 2);
+  return std::ceil(ms / unit) * unit;
+}
+
 // A relative target becomes milliseconds; one that the user gave in milliseconds stays.
 void resolve(ClassSpec& c, double ttft_ms, double tpot_ms, double e2e_ms) {
   const auto set = [&](TargetKey key, const std::optional<double>& times, double unloaded_ms) {
-    if (times && !c.targets[key]) c.targets[key] = from_ms(*times * unloaded_ms);
+    if (times && !c.targets[key]) c.targets[key] = from_ms(readable(*times * unloaded_ms));
   };
   set(TargetKey::kTtft, c.ttft_times_unloaded, ttft_ms);
   set(TargetKey::kTpot, c.gap_times_unloaded, tpot_ms);

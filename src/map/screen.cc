@@ -18,7 +18,7 @@ constexpr int kMostSteps = 24;
 SimulateOptions options_for(const Settings& settings, const EngineModel& engine) {
   SimulateOptions options;
   options.settings = settings;
-  options.capabilities = engine.capabilities;
+  options.capabilities = capabilities_for(engine.capabilities, settings);
   options.cost = engine.cost;
   options.request_overhead = engine.request_overhead;
   options.token_overhead = engine.token_overhead;
@@ -31,12 +31,11 @@ Window window_of(const Schedule& schedule, double rate) {
   return {at(schedule.requests.size() / 10), at(schedule.requests.size() - 1) + Nanos(1)};
 }
 
-// Output tokens per second when everything is there at once: what an offline throughput chart shows.
+// Output tokens per second of a server that never runs out of work: what an offline throughput chart shows.
 Result<double> backlog_tokens_per_s(const Settings& settings, const EngineModel& engine, const Schedule& unit) {
-  Schedule all_at_once = at_rate(unit, 1e9);
   SimulateOptions options = options_for(settings, engine);
-  options.settings.max_num_queued_reqs = static_cast<int>(unit.requests.size()) + 1;
-  const SimulateResult result = TRY(simulate(all_at_once, options));
+  options.concurrency = 2 * settings.max_num_seqs;
+  const SimulateResult result = TRY(simulate(unit, options));
   int64_t tokens = 0;
   for (const auto& r : result.records) tokens += r.output_tokens.value_or(Tokens(0)).count();
   const double length = to_seconds(result.end.since_zero());
@@ -84,6 +83,11 @@ Result<void> in_parallel(size_t n, int threads, const std::atomic<bool>& stop, c
 }
 
 }  // namespace
+
+Capabilities capabilities_for(Capabilities c, const Settings& settings) {
+  c.max_batch_tokens = settings.max_num_batched_tokens;
+  return c;
+}
 
 Result<Operating> simulate_at(const Settings& settings, const EngineModel& engine, const Schedule& unit,
                               const WorkloadSpec& workload, double rate) {

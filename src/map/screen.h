@@ -23,6 +23,10 @@ struct EngineModel {
   Nanos request_overhead, token_overhead;
 };
 
+// The same engine under other settings: the token budget is the executor's batch size, the rest is the model's and the
+// cache's.
+Capabilities capabilities_for(Capabilities, const Settings&);
+
 struct ScreenOptions {
   WorkloadSpec workload;        // targets resolved
   double floor = 0.90;
