@@ -1,5 +1,6 @@
 // goodput load-worker JOB.json OUT: the load generator as a process of its own, for `map`. Reads a job, plays it,
 // writes the result in one piece; one JSON line of progress a second on stdout. Not for people: hidden from help.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -18,7 +19,8 @@
 namespace goodput {
 namespace {
 
-constexpr uint64_t kClosedLoopRequests = 500;  // per place: more than any window of a study asks for
+// Per place and in all: more than a probe's window uses, few enough to be tokenized in a second.
+constexpr uint64_t kClosedLoopRequests = 500, kMostClosedLoopRequests = 6000;
 
 struct Flags {
   std::string job, out;
@@ -34,7 +36,7 @@ Result<Schedule> schedule_of(const LoadJob& job) {
   if (job.concurrency) {
     spec.arrivals = ArrivalKind::kClosed;
     spec.concurrency = *job.concurrency;
-    options.requests = kClosedLoopRequests * static_cast<uint64_t>(*job.concurrency);
+    options.requests = std::min(kClosedLoopRequests * static_cast<uint64_t>(*job.concurrency), kMostClosedLoopRequests);
   } else {
     options.duration = job.warm_up + job.window + job.tail;
   }
@@ -57,6 +59,7 @@ LoadOptions options_of(const LoadJob& job) {
   o.warm_up = job.warm_up;
   o.window = job.window;
   o.server_pid = job.server_pid;
+  o.running_usage = job.running_usage;
   o.on_second = [](const LoadCounts& c) {
     std::fputs(progress_line(c).c_str(), stdout);
     std::fflush(stdout);

@@ -90,7 +90,8 @@ class Reader {
 constexpr std::string_view kJobKeys[] = {
     "base_url", "api",        "model_path",        "workload_toml", "rate",       "concurrency",
     "seed",     "warm_up_s",  "duration_s",        "tail_s",        "block_size", "max_model_len",
-    "cpus",     "server_pid", "request_timeout_s", "drain_limit_s"};
+    "cpus",     "server_pid", "request_timeout_s", "drain_limit_s",
+    "running_usage"};
 
 Result<json::object> parse_object(std::string_view text) {
   json::error_code bad;
@@ -132,7 +133,8 @@ std::string encode_job(const LoadJob& j) {
                  {"block_size", j.block_size.count()},
                  {"max_model_len", j.max_model_len.count()},
                  {"request_timeout_s", to_seconds(j.request_timeout)},
-                 {"drain_limit_s", to_seconds(j.drain_limit)}};
+                 {"drain_limit_s", to_seconds(j.drain_limit)},
+                 {"running_usage", j.running_usage}};
   json::array cpus;
   for (const int cpu : j.cpus)
     cpus.push_back(cpu);
@@ -185,6 +187,12 @@ Result<LoadJob> parse_job(std::string_view text) {
   j.drain_limit = in.duration("drain_limit_s").value_or(j.drain_limit);
   j.block_size = Tokens(in.integer("block_size", 1, 1 << 20).value_or(16));
   j.max_model_len = Tokens(in.integer("max_model_len", 1, limits::kMaxModelLen.count()).value_or(4096));
+  if (const json::value* usage = in.find("running_usage")) {
+    if (!usage->is_bool())
+      in.wrong("running_usage", "true or false");
+    else
+      j.running_usage = usage->get_bool();
+  }
   read_cpus(in, j);
   if (const auto pid = in.integer("server_pid", 1, INT32_MAX))
     j.server_pid = static_cast<pid_t>(*pid);

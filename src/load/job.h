@@ -27,6 +27,7 @@ struct LoadJob {
   std::optional<pid_t> server_pid;
   Nanos request_timeout = seconds(120);
   Nanos drain_limit = seconds(60);
+  bool running_usage = false;  // ask for usage on every chunk: a server of our own, or one known to accept it
 };
 
 struct LoadJobResult {

@@ -41,6 +41,7 @@ LoadJob job_for(const PointRequest& request, const MapOptions& options, const Ru
   job.max_model_len = request.settings.max_model_len;
   job.cpus = options.load_cpus;
   job.server_pid = server.pid();
+  job.running_usage = options.target == TargetKind::kEmbedded;
   return job;
 }
 
