@@ -58,9 +58,8 @@ inline RequestRecord record(Random& random, uint64_t index) {
        {&r.dispatched, &r.connected, &r.sent, &r.first_chunk, &r.first_token, &r.first_answer, &r.done, &r.closed})
     if (coin(random))
       *t = time_point(random);
-  for (auto* n : {&r.prompt_tokens, &r.cached_tokens, &r.output_tokens})
-    if (coin(random))
-      *n = Tokens(number<int32_t>(random));
+  for (auto* n : {&r.prompt_tokens, &r.cached_tokens, &r.output_tokens, &r.hidden_tokens})
+    *n = maybe(random, Tokens(number<int32_t>(random)));
   r.asked_output = Tokens(number<int32_t>(random));
   r.streamed = coin(random);
   r.buffered = coin(random);

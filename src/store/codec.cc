@@ -22,12 +22,14 @@ constexpr std::optional<TimePoint> RequestRecord::* kTimes[] = {
     &RequestRecord::dispatched,  &RequestRecord::connected,    &RequestRecord::sent, &RequestRecord::first_chunk,
     &RequestRecord::first_token, &RequestRecord::first_answer, &RequestRecord::done, &RequestRecord::closed};
 constexpr std::optional<Tokens> RequestRecord::* kCounts[] = {
-    &RequestRecord::prompt_tokens, &RequestRecord::cached_tokens, &RequestRecord::output_tokens};
+    &RequestRecord::prompt_tokens, &RequestRecord::cached_tokens, &RequestRecord::output_tokens,
+    &RequestRecord::hidden_tokens};
 constexpr std::optional<TimePoint> ServerTimes::* kServerTimes[] = {&ServerTimes::arrived, &ServerTimes::queued,
                                                                     &ServerTimes::scheduled, &ServerTimes::first_token,
                                                                     &ServerTimes::last_token};
 // Presence and truth bits of a record: 8 times, 4 counts, then these.
-constexpr uint64_t kStreamed = 1u << 12, kBuffered = 1u << 13, kHasServer = 1u << 14, kAllBits = (1u << 15) - 1;
+constexpr uint64_t kStreamed = 1u << (std::size(kTimes) + std::size(kCounts)), kBuffered = kStreamed << 1,
+                   kHasServer = kStreamed << 2, kAllBits = (kStreamed << 3) - 1;
 constexpr uint8_t kKernelStamp = 1, kCoalesced = 2;  // bits of an event; its channel stands above them
 constexpr size_t kLeastEventBytes = 3;
 
@@ -178,6 +180,8 @@ RequestRecord read_record(Reader& r) {
   for (size_t i = 0; i < std::size(kCounts); ++i)
     if (bits >> (std::size(kTimes) + i) & 1)
       record.*kCounts[i] = Tokens(r.fitting<int32_t>());
+    else
+      record.*kCounts[i] = std::nullopt;  // not the member's default: hidden_tokens is 0 unless said otherwise
   record.asked_output = Tokens(r.fitting<int32_t>());
   record.chunks = r.fitting<uint32_t>();
   const size_t events = r.count(kLeastEventBytes);
