@@ -94,7 +94,7 @@ class StepLog final : public StepSink {
 Result<void> set_cost(StepCost& cost, std::string_view key, double value) {
   const std::pair<std::string_view, double*> kFields[] = {
       {"base_ns", &cost.base_ns}, {"prefill_ns", &cost.prefill_ns}, {"decode_ns", &cost.decode_ns},
-      {"kv_ns", &cost.kv_ns},     {"pass_ns", &cost.pass_ns},       {"swap_ns", &cost.swap_ns}};
+      {"kv_ns", &cost.kv_ns},     {"scan_ns", &cost.scan_ns},     {"dense_ns", &cost.dense_ns},     {"pass_ns", &cost.pass_ns},       {"swap_ns", &cost.swap_ns}};
   for (const auto& [name, field] : kFields) {
     if (name != key)
       continue;
@@ -103,13 +103,13 @@ Result<void> set_cost(StepCost& cost, std::string_view key, double value) {
     *field = value;
     return {};
   }
-  return fail(ErrorCode::kUsage, "unknown cost; there are base_ns, prefill_ns, decode_ns, kv_ns, pass_ns, swap_ns",
+  return fail(ErrorCode::kUsage, "unknown cost; there are base_ns, prefill_ns, decode_ns, kv_ns, scan_ns, dense_ns, pass_ns, swap_ns",
               std::string(key));
 }
 
 Result<StepCost> cost_of(const Flags& f) {
   // About the tiny model on one core: visible steps, prompts that take longer than decoding.
-  StepCost cost{.base_ns = 5e5, .prefill_ns = 2e4, .decode_ns = 1e5, .kv_ns = 1, .pass_ns = 0, .swap_ns = 0};
+  StepCost cost{.base_ns = 5e5, .prefill_ns = 2e4, .decode_ns = 1e5, .kv_ns = 1};
   if (!f.cost_file.empty()) {
     cost = {};
     const std::string text = TRY(read_file(f.cost_file, limits::kMaxStudyFileBytes));

@@ -2,8 +2,8 @@
 //
 // Why relative errors: a mixed step lasts fifty times a decode step, and goodput depends on both (TTFT on the long
 // ones, TPOT on the short ones); plain least squares would see only the long. Why robust: the operating system disturbs
-// a few steps by whole scheduling quanta, always upwards. Why every subset: with at most six coefficients the
-// non-negative optimum is the best of at most 64 unconstrained fits, found without an iteration that could stall.
+// a few steps by whole scheduling quanta, always upwards. Why every subset: with at most eight coefficients the
+// non-negative optimum is the best of at most 256 unconstrained fits, found without an iteration that could stall.
 #include "plan/step_cost_fit.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 namespace goodput {
 namespace {
 
-constexpr size_t kCoefficients = 6;
-constexpr std::array<const char*, kCoefficients> kNames{"base", "prefill", "decode", "kv", "pass", "swap"};
-constexpr size_t kRequired = 4;      // pass and swap stay 0 where the log has none
+constexpr size_t kCoefficients = 8;
+constexpr std::array<const char*, kCoefficients> kNames{"base", "prefill", "decode", "kv", "scan", "dense", "pass", "swap"};
+constexpr size_t kRequired = 4;      // the others stay 0 where the log has none
 constexpr int kRounds = 20;          // of reweighting; it settles in five or six
 constexpr double kCollinear = 1e-9;  // share of a column that the others must leave unexplained
 
@@ -30,6 +30,8 @@ Row regressors(const StepShape& s) {
           static_cast<double>(s.prefill.count()),
           static_cast<double>(s.decodes),
           static_cast<double>(s.kv_read.count()),
+          static_cast<double>(s.kv_scanned.count()),
+          static_cast<double>(s.kv_dense.count()),
           static_cast<double>(s.passes - 1),
           static_cast<double>(s.swapped.count())};
 }
@@ -193,7 +195,7 @@ Row robust_fit(std::vector<Sample>& samples, unsigned allowed) {
   return c;
 }
 
-// Which coefficients the log can tell apart. The required ones must be; pass and swap are left out where they never
+// Which coefficients the log can tell apart. The required ones must be; the others are left out where they never
 // occur or always occur together with something else.
 Result<unsigned> identifiable(std::span<const Sample> samples) {
   const Normal n = normal_equations(samples);
@@ -228,7 +230,7 @@ Result<StepCostFit> fit_step_cost(std::span<const StepRecord> log) {
   const Row c = robust_fit(samples, columns);
 
   StepCostFit fit;
-  fit.cost = {c[0], c[1], c[2], c[3], c[4], c[5]};
+  fit.cost = {c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]};
   fit.steps = samples.size();
   const std::vector<double> errors = relative_errors(samples, c);
   fit.median_relative_error = quantile(errors, 0.5);

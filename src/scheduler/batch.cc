@@ -5,6 +5,8 @@ namespace goodput {
 
 StepShape Batch::shape() const {
   StepShape shape;
+  const KvPairs all(int64_t{total.count()} * live.count());
+  (total < kDenseTokens ? shape.kv_scanned : shape.kv_dense) = all;
   for (const ScheduledSequence& s : sequences) {
     const auto computed = static_cast<int64_t>(s.tokens.size());
     shape.kv_read += KvPairs(computed * (s.first.count() + computed));

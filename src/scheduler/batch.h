@@ -39,11 +39,16 @@ struct ScheduledSequence {
   bool decode = false;               // generates (its prompt is computed), as opposed to prefill
 };
 
+// From so many tokens in one pass ggml's CPU flash attention works in tiles that skip nothing a neighbour needs
+// (GGML_FA_TILE_Q of ggml-cpu/ops.cpp).
+inline constexpr Tokens kDenseTokens{64};
+
 struct Batch {
   uint64_t step = 0;
   std::vector<KvOp> ops;
   std::vector<ScheduledSequence> sequences;  // empty with ops: nothing is decoded
   Tokens total{0};                           // Σ tokens
+  Tokens live{0};                            // KV in use, running and retained, whole blocks
   std::optional<TimePoint> wake_at;          // nothing to do now, but call next() again by then
   bool events = false;                       // apply() has something to tell, even if nothing is computed (for
                                              // example a request that was finished while it waited)
@@ -53,7 +58,8 @@ struct Batch {
 
   // passes = 1; an executor may correct it. kv_read = Σ over sequences of tokens computed × (first + tokens computed),
   // the KV length after them: a decode reads its whole context once; a prefill chunk's triangle is counted as its
-  // rectangle, since the kernels visit masked cells too.
+  // rectangle, since the kernels visit masked cells too. In unified cells every token's mask spans all KV in use
+  // (kv_scanned), and from kDenseTokens tokens on libllama's CPU kernel computes all of it (kv_dense).
   StepShape shape() const;
 };
 

@@ -8,7 +8,9 @@ namespace goodput {
 
 Nanos StepCost::of(const StepShape& shape) const {
   const double ns = base_ns + prefill_ns * shape.prefill.count() + decode_ns * shape.decodes +
-                    kv_ns * static_cast<double>(shape.kv_read.count()) + pass_ns * std::max(0, shape.passes - 1) +
+                    kv_ns * static_cast<double>(shape.kv_read.count()) +
+                    scan_ns * static_cast<double>(shape.kv_scanned.count()) +
+                    dense_ns * static_cast<double>(shape.kv_dense.count()) + pass_ns * std::max(0, shape.passes - 1) +
                     swap_ns * shape.swapped.count();
   // A fit may give nonsense; time must still go forward, and a day is longer than any iteration.
   constexpr double kLongest = 86400e9;

@@ -12,6 +12,8 @@ struct StepCost {
   double prefill_ns = 0;  // per prompt token computed
   double decode_ns = 0;   // per decoding sequence
   double kv_ns = 0;       // per unit of StepShape::kv_read
+  double scan_ns = 0;     // per unit of StepShape::kv_scanned
+  double dense_ns = 0;    // per unit of StepShape::kv_dense
   double pass_ns = 0;     // per forward pass beyond the first
   double swap_ns = 0;     // per token moved
 

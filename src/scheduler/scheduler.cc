@@ -211,6 +211,7 @@ const Batch& Scheduler::next(TimePoint now) {
   for (const Pass pass : passes(s.settings.batching))
     pass(s);
   m.collect();
+  s.batch.live = s.settings.block_size * (s.kv.used() + s.kv.retained()).count();
   s.batch.events = !s.events.empty();
   m.in_flight = !s.batch.empty();
   if (m.in_flight)
