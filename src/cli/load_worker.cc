@@ -67,6 +67,18 @@ LoadOptions options_of(const LoadJob& job) {
   return o;
 }
 
+// What the requests of the window could find of primed documents: their mix is not the whole schedule's.
+double implied_hit_rate(const Schedule& schedule, const LoadResult& load) {
+  int64_t shared = 0, prompt = 0;
+  for (const RequestRecord& r : load.records) {
+    if (r.scheduled < load.window.start || r.scheduled >= load.window.end || !r.prompt_tokens)
+      continue;
+    shared += schedule.requests[r.index].shared.count();
+    prompt += r.prompt_tokens->count();
+  }
+  return prompt > 0 ? static_cast<double>(shared) / static_cast<double>(prompt) : 0;
+}
+
 Result<void> work(const Flags& flags) {
   const LoadJob job = TRY(parse_job(TRY(read_file(flags.job, limits::kMaxStudyFileBytes))));
   if (!job.cpus.empty())
@@ -79,7 +91,7 @@ Result<void> work(const Flags& flags) {
   result.audit = load.audit;
   result.interrupted = load.interrupted;
   result.schedule_hash = schedule.hash;
-  result.implied_hit_rate = schedule.implied_hit_rate;
+  result.implied_hit_rate = implied_hit_rate(schedule, load);
   result.primed = !schedule.priming.empty();
   result.model = load.model;
   result.problems = std::move(load.problems);

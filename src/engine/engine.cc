@@ -57,7 +57,7 @@ struct Engine::Impl {
       const auto it = owners.find(event.id);
       CHECK(it != owners.end(), "an event for a request that is not there");
       if (it->second)
-        it->second({event, at, started});
+        it->second({event, at, started, &event != &events.back()});
       if (event.kind != Event::Kind::kEnded)
         continue;
       owners.erase(it);

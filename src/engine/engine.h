@@ -19,6 +19,7 @@ struct RequestUpdate {
   Event event;
   TimePoint at;         // end of the step that made it
   TimePoint started{};  // start of that step
+  bool more = false;    // another update of the same step follows at once: no need to wake anybody yet
 };
 
 struct EngineRequest {

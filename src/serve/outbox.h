@@ -21,17 +21,16 @@ class Outbox {
     RequestUpdate update;
   };
 
-  // `wake` makes the owner call take() soon; called by the pusher whenever the box was empty.
+  // `wake` makes the owner call take() soon; called by the pusher with the last update of a step: waking at the
+  // first would let the woken thread take the engine's processor in the middle of it, once per token.
   explicit Outbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void push(std::shared_ptr<Generation> generation, const RequestUpdate& update) {
-    bool first = false;
     {
       std::lock_guard lock(mutex_);
-      first = items_.empty();
       items_.push_back({std::move(generation), update});
     }
-    if (first)
+    if (!update.more)
       wake_();
   }
   // Swaps the content into `to`, which must be empty; its capacity is used for what comes next.

@@ -352,9 +352,10 @@ Result<Schedule> make_schedule(const WorkloadSpec& spec, const ScheduleOptions& 
     Prompt prompt = TRY(p.document ? maker->with_question(documents[*p.document], p.prompt, random)
                                    : maker->unique(index, p.prompt, random));
     CHECK(std::ssize(prompt.tokens) == p.prompt.count(), "a prompt has the length that was drawn");
-    s.requests.push_back(
-        {index, p.cls, p.at, spec.classes[p.cls].priority, p.output, std::move(prompt.tokens), std::move(prompt.text)});
-    shared += shared_tokens(p, planned_documents, o.block_size);
+    const Tokens of_document(shared_tokens(p, planned_documents, o.block_size));
+    s.requests.push_back({index, p.cls, p.at, spec.classes[p.cls].priority, p.output, std::move(prompt.tokens),
+                          std::move(prompt.text), of_document});
+    shared += of_document.count();
     total += p.prompt.count();
   }
   s.implied_hit_rate = total > 0 ? static_cast<double>(shared) / static_cast<double>(total) : 0;

@@ -21,6 +21,7 @@ struct ScheduledRequest {
   Tokens output{1};             // asked for, with ignore_eos
   std::vector<TokenId> prompt;  // exactly what the server will tokenize `text` to (special tokens included)
   std::string text;             // empty when made without a tokenizer (simulation only)
+  Tokens shared{0};             // of the prompt: what a primed document lets a cache of whole blocks answer
 };
 
 struct Schedule {
