@@ -181,19 +181,16 @@ std::optional<ThreadTimes> thread_times(pid_t pid, pid_t tid) {
   return ThreadTimes{Nanos(running), Nanos(waiting)};
 }
 
-std::optional<ThreadTimes> process_times(pid_t pid) {
+std::map<pid_t, ThreadTimes> times_of_threads(pid_t pid) {
   std::error_code error;
-  std::optional<ThreadTimes> sum;
+  std::map<pid_t, ThreadTimes> all;
   // Stepping by hand: a range-for throws when the process ends meanwhile.
   std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), error);
   for (const std::filesystem::directory_iterator end; !error && task != end; task.increment(error)) {
-    const auto times = thread_times(pid, std::atoi(task->path().filename().c_str()));
-    if (!times) continue;
-    if (!sum) sum.emplace();
-    sum->running += times->running;
-    sum->waiting += times->waiting;
+    const pid_t tid = std::atoi(task->path().filename().c_str());
+    if (const auto times = thread_times(pid, tid)) all.emplace(tid, *times);
   }
-  return sum;
+  return all;
 }
 
 std::string self_path() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,7 @@ std::optional<uint64_t> peak_rss_bytes(pid_t pid);   // VmHWM
 std::optional<uint64_t> rss_bytes(pid_t pid);        // VmRSS
 struct ThreadTimes { Nanos running, waiting; };      // on a processor; runnable but waiting for one
 std::optional<ThreadTimes> thread_times(pid_t pid, pid_t tid);  // /proc/PID/task/TID/schedstat
-std::optional<ThreadTimes> process_times(pid_t pid); // the sum over its threads now alive
+std::map<pid_t, ThreadTimes> times_of_threads(pid_t pid);  // of its threads now alive; empty: no such process
 
 // The path of the running program.
 std::string self_path();

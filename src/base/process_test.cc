@@ -162,13 +162,13 @@ TEST(Process, ReadsProc) {
   EXPECT_FALSE(rss_bytes(none));
   EXPECT_FALSE(peak_rss_bytes(none));
   EXPECT_FALSE(thread_times(none, none));
-  EXPECT_FALSE(process_times(none));
+  EXPECT_TRUE(times_of_threads(none).empty());
   if (const auto one = thread_times(self, self)) {  // needs the kernel's schedstats
-    const auto all = process_times(self);
-    ASSERT_TRUE(all);
+    const auto all = times_of_threads(self);
+    ASSERT_TRUE(all.contains(self));
     EXPECT_GE(one->running, Nanos(0));
-    EXPECT_GE(all->running, one->running);
-    EXPECT_GE(all->waiting, one->waiting);
+    EXPECT_GE(all.at(self).running, one->running);
+    EXPECT_GE(all.at(self).waiting, one->waiting);
   }
   EXPECT_NE(self_path().find("base_test"), std::string::npos);
 }

@@ -85,8 +85,8 @@ constexpr Nanos milliseconds(int64_t n) { return Nanos(n * 1'000'000); }
 constexpr Nanos seconds(int64_t n) { return Nanos(n * 1'000'000'000); }
 constexpr Nanos from_seconds(double s) { return Nanos(static_cast<int64_t>(s * 1e9 + (s < 0 ? -0.5 : 0.5))); }
 constexpr Nanos from_ms(double ms) { return from_seconds(ms * 1e-3); }
-constexpr double to_seconds(Nanos d) { return static_cast<double>(d.count()) * 1e-9; }
-constexpr double to_ms(Nanos d) { return static_cast<double>(d.count()) * 1e-6; }
+constexpr double to_seconds(Nanos d) { return static_cast<double>(d.count()) / 1e9; }
+constexpr double to_ms(Nanos d) { return static_cast<double>(d.count()) / 1e6; }
 
 // Blocks needed to hold `tokens`, rounding up.
 constexpr Blocks blocks_for(Tokens tokens, Tokens block_size) {

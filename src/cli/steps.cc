@@ -17,11 +17,11 @@ void print_json(const std::vector<StepRecord>& steps) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const StepRecord& s = steps[i];
     fmt::print("{}\n{{\"start_ns\":{},\"duration_ns\":{},\"decode_ns\":{},\"sampling_ns\":{},\"tokenization_ns\":{},\"host_ns\":{},"
-               "\"prefill\":{},\"decodes\":{},\"kv_read\":{},\"kv_scanned\":{},\"kv_dense\":{},\"passes\":{},\"running\":{},\"waiting\":{},\"preempted\":{},"
+               "\"prefill\":{},\"decodes\":{},\"kv_read\":{},\"kv_tiled\":{},\"kv_scanned\":{},\"kv_dense\":{},\"passes\":{},\"running\":{},\"waiting\":{},\"preempted\":{},"
                "\"blocks_used\":{},\"blocks_retained\":{}}}",
                i ? "," : "", s.start.since_zero().count(), s.duration.count(), s.decode.count(), s.sampling.count(),
                s.tokenization.count(), s.host.count(), s.shape.prefill.count(), s.shape.decodes, s.shape.kv_read.count(),
-               s.shape.kv_scanned.count(), s.shape.kv_dense.count(),
+               s.shape.kv_tiled.count(), s.shape.kv_scanned.count(), s.shape.kv_dense.count(),
                s.shape.passes, s.running, s.waiting, s.preempted, s.used.count(), s.retained.count());
   }
   fmt::print("\n]\n");

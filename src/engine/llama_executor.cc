@@ -106,18 +106,14 @@ class LlamaExecutor final : public Executor {
     for (const KvOp& op : batch.ops)
       carry_out(op);
     result_.sequences.assign(batch.sequences.size(), SequenceResult{});
-    collect(batch);
-    const TimePoint computing = monotonic_now();
-    if (tokens_.size() > 0 && !decode())
-      lose_computed(batch);
-    const TimePoint sampling = monotonic_now();
-    if (tokens_.size() > 0)
-      sample(batch);
-    const TimePoint end = monotonic_now();
-    result_.decode = sampling - computing;
-    result_.sampling = end - sampling;
-    result_.duration = end - start;
-    result_.passes = 1;
+    result_.decode = result_.sampling = Nanos(0);
+    std::ranges::fill(in_batch_, uint8_t{0});
+    const int passes = forward_passes(batch, pass_of_);
+    TimePoint last = monotonic_now();
+    for (int pass = 0; pass < passes; ++pass)
+      last = run_pass(batch, pass);
+    result_.duration = last - start;
+    result_.passes = passes;
     return result_;
   }
 
@@ -130,6 +126,21 @@ class LlamaExecutor final : public Executor {
   bool modelled_time() const override { return false; }
 
  private:
+  // Each pass is sampled before the next one overwrites its logits. Returns when it ended.
+  TimePoint run_pass(const Batch& batch, int pass) {
+    collect(batch, pass);
+    const TimePoint computing = monotonic_now();
+    if (tokens_.size() > 0 && !decode())
+      lose_computed(batch, pass);
+    const TimePoint sampling = monotonic_now();
+    if (tokens_.size() > 0)
+      sample(batch);
+    const TimePoint end = monotonic_now();
+    result_.decode += sampling - computing;
+    result_.sampling += end - sampling;
+    return end;
+  }
+
   bool exists(Slot slot) const { return slot.value() >= 0 && slot.value() < capabilities_.kv.slots; }
   Tokens length(Slot slot) const { return Tokens(llama_memory_seq_pos_max(memory_, slot.value()) + 1); }
   void cut(Slot slot, Tokens keep) { llama_memory_seq_rm(memory_, slot.value(), keep.count(), -1); }
@@ -171,24 +182,27 @@ class LlamaExecutor final : public Executor {
       cut(s.slot, Tokens(0));
   }
 
-  void lose_computed(const Batch& batch) {
-    for (size_t i = 0; i < batch.sequences.size(); ++i)
-      lose(batch.sequences[i], result_.sequences[i]);
+  void lose_computed(const Batch& batch, int pass) {
+    for (size_t i = 0; i < batch.sequences.size(); ++i) {
+      if (pass_of_[i] == pass)
+        lose(batch.sequences[i], result_.sequences[i]);
+    }
     tokens_.clear();
   }
 
-  // Fills the arrays with the sequences that fit, and rows_ with where each one's logits will stand.
-  void collect(const Batch& batch) {
+  // Fills the arrays with the pass's sequences that fit, and rows_ with where each one's logits will stand.
+  void collect(const Batch& batch, int pass) {
     tokens_.clear();
     rows_.assign(batch.sequences.size(), -1);
-    std::ranges::fill(in_batch_, uint8_t{0});
     int outputs = 0;
     for (size_t i = 0; i < batch.sequences.size(); ++i) {
       const ScheduledSequence& s = batch.sequences[i];
+      if (pass_of_[i] != pass)
+        continue;
       if (!fits(s)) {
         // A slot that two sequences claim is emptied for both, or the first would go on with the second's loss.
         if (exists(s.slot) && in_batch_[static_cast<size_t>(s.slot.value())])
-          return lose_computed(batch);
+          return lose_computed(batch, pass);
         lose(s, result_.sequences[i]);
         continue;
       }
@@ -199,7 +213,7 @@ class LlamaExecutor final : public Executor {
       rows_[i] = s.samples ? tokens_.size() - 1 : -1;
       outputs += s.samples ? 1 : 0;
       if (Tokens(tokens_.size()) > capabilities_.max_batch_tokens || outputs > max_outputs_)
-        return lose_computed(batch);
+        return lose_computed(batch, pass);
     }
   }
 
@@ -240,6 +254,7 @@ class LlamaExecutor final : public Executor {
   std::unordered_map<RequestId, Sampler> samplers_;
   SamplerScratch scratch_;
   BatchArrays tokens_;
+  std::vector<int> pass_of_;       // per sequence of the batch: its forward pass
   std::vector<int32_t> rows_;      // per sequence of the batch: index of its output token, or -1
   std::vector<uint8_t> in_batch_;  // per slot
   StepResult result_;

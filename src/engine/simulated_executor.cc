@@ -65,11 +65,12 @@ const StepResult& SimulatedExecutor::run(const Batch& batch) {
     if (sequence.samples)
       out.sampled = simulated_token(sequence.id, kv_[slot], options_.token_low, options_.token_high);
   }
-  const Nanos duration = batch.sequences.empty() ? Nanos(0) : options_.cost.of(batch.shape());
+  const StepShape shape = batch.shape();
+  const Nanos duration = batch.sequences.empty() ? Nanos(0) : options_.cost.of(shape);
   result_.duration = duration;
   result_.decode = duration;
   result_.sampling = Nanos(0);
-  result_.passes = 1;
+  result_.passes = shape.passes;
   return result_;
 }
 

@@ -29,7 +29,8 @@ class ClientWatch {
   struct Sample {
     TimePoint now;
     Nanos waited;
-    std::optional<ThreadTimes> client, server;
+    std::optional<ThreadTimes> client;
+    std::map<pid_t, ThreadTimes> server;
   };
   Sample sample(TimePoint now, Nanos waited) const;
 

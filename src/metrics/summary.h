@@ -124,7 +124,7 @@ struct Verdict {
 struct ClientAudit {                        // what the generator knows of itself
   double loop_busy_share = 0;               // 0..1
   std::optional<double> wait_share;         // share of the window its thread was runnable but not running
-  std::optional<double> server_wait_share;  // the same of the server's threads, where it is local
+  std::optional<double> server_wait_share;  // the same of a local server's busiest thread, beyond what its siblings ran
   bool clock_stepped = false;
   std::string server_before, server_after;  // model and version as the server reports them
 };

@@ -39,8 +39,9 @@ struct ScheduledSequence {
   bool decode = false;               // generates (its prompt is computed), as opposed to prefill
 };
 
-// From so many tokens in one pass ggml's CPU flash attention works in tiles that skip nothing a neighbour needs
-// (GGML_FA_TILE_Q of ggml-cpu/ops.cpp).
+// From so many tokens in one forward pass ggml's CPU flash attention works in tiles of 64 × 64, which it skips only where
+// no row needs any of it (GGML_FA_TILE_Q of ggml-cpu/ops.cpp). Rows of different sequences in one tile then compute nearly
+// all KV in use: mixed iterations took three times as long as their parts. So decodes and prefill go in passes of their own.
 inline constexpr Tokens kDenseTokens{64};
 
 struct Batch {
@@ -56,12 +57,14 @@ struct Batch {
   // Nothing to carry out and nothing to tell. Any other batch is run and applied, one without sequences at once.
   bool empty() const { return ops.empty() && sequences.empty() && !events; }
 
-  // passes = 1; an executor may correct it. kv_read = Σ over sequences of tokens computed × (first + tokens computed),
-  // the KV length after them: a decode reads its whole context once; a prefill chunk's triangle is counted as its
-  // rectangle, since the kernels visit masked cells too. In unified cells every token's mask spans all KV in use
-  // (kv_scanned), and from kDenseTokens tokens on libllama's CPU kernel computes all of it (kv_dense).
+  // What it costs, pass by pass. A decode reads its whole context once; a prefill chunk's triangle is counted as its
+  // rectangle, since the kernels visit masked cells too. In unified cells every token's mask spans all KV in use.
   StepShape shape() const;
 };
+
+// The forward passes of a batch: one below kDenseTokens tokens; else the decodes, less than kDenseTokens a pass, and then
+// all prefill. Fills the pass of each sequence and returns their number.
+int forward_passes(const Batch&, std::vector<int>& pass_of_sequence);
 
 struct SequenceResult {
   enum class Status : uint8_t {

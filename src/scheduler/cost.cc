@@ -9,7 +9,10 @@ namespace goodput {
 Nanos StepCost::of(const StepShape& shape) const {
   const double ns = base_ns + prefill_ns * shape.prefill.count() + decode_ns * shape.decodes +
                     kv_ns * static_cast<double>(shape.kv_read.count()) +
+                    tile_ns * static_cast<double>(shape.kv_tiled.count()) +
                     scan_ns * static_cast<double>(shape.kv_scanned.count()) +
+                    crowd_ns * static_cast<double>(shape.kv_scanned.count()) * shape.decodes +
+                    far_ns * static_cast<double>(std::max<int64_t>(0, shape.kv_dense.count() - kFarPairs)) +
                     dense_ns * static_cast<double>(shape.kv_dense.count()) + pass_ns * std::max(0, shape.passes - 1) +
                     swap_ns * shape.swapped.count();
   // A fit may give nonsense; time must still go forward, and a day is longer than any iteration.

@@ -98,6 +98,7 @@ inline StepRecord step(Random& random) {
     *n = nanos(random);
   s.shape.prefill = Tokens(number<int32_t>(random));
   s.shape.kv_read = KvPairs(number<int64_t>(random));
+  s.shape.kv_tiled = KvPairs(number<int64_t>(random));
   s.shape.kv_scanned = KvPairs(number<int64_t>(random));
   s.shape.kv_dense = KvPairs(number<int64_t>(random));
   s.shape.swapped = Tokens(number<int32_t>(random));

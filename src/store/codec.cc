@@ -14,7 +14,7 @@ namespace {
 
 // A field that is not written here would be lost from every study: write it, read it, raise the version, then the size.
 static_assert(sizeof(RequestRecord) == 336 && sizeof(TokenEvent) == 32 && sizeof(ServerTimes) == 88 &&
-                  sizeof(StepRecord) == 120,
+                  sizeof(StepRecord) == 128,
               "a record has a field that the codec may not know");
 
 // The optional times of a record and of its server part, in the order of their presence bits.
@@ -221,6 +221,7 @@ void write_step(codec::Writer& w, const StepRecord& s, int64_t previous_start) {
     w.signed_number(n.count());
   w.signed_number(s.shape.prefill.count());
   w.signed_number(s.shape.kv_read.count());
+  w.signed_number(s.shape.kv_tiled.count());
   w.signed_number(s.shape.kv_scanned.count());
   w.signed_number(s.shape.kv_dense.count());
   w.signed_number(s.shape.swapped.count());
@@ -237,6 +238,7 @@ StepRecord read_step(codec::Reader& r, int64_t previous_start) {
     *n = Nanos(r.time(0));
   s.shape.prefill = Tokens(r.fitting<int32_t>());
   s.shape.kv_read = KvPairs(r.signed_number());
+  s.shape.kv_tiled = KvPairs(r.signed_number());
   s.shape.kv_scanned = KvPairs(r.signed_number());
   s.shape.kv_dense = KvPairs(r.signed_number());
   s.shape.swapped = Tokens(r.fitting<int32_t>());
