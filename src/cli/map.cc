@@ -30,7 +30,7 @@ struct Flags {
   std::vector<std::string> classes, goodput, set;
   std::vector<int> max_num_seqs{2, 4, 8, 16, 32}, budgets{64, 256, 1024};
   std::vector<std::string> policies{"fcfs", "priority"};
-  int kv_tokens = 12288;
+  int kv_tokens = 16384;
   uint64_t seed = 1;
   double floor = 0.90;
   bool no_static = false, resume = false, dry_run = false, json = false, simulate = false, plain = false;

@@ -99,14 +99,17 @@ std::string point_key(const PointRequest& r) {
 }
 
 Measurer::Measurer(const MapOptions& options, Study& study, Progress& progress, const std::atomic<bool>& stop)
-    : options_(options), study_(study), progress_(progress), stop_(stop), scratch_((options.out / "tmp").string()) {}
+    : options_(options), all_cpus_(allowed_cpus()), study_(study), progress_(progress), stop_(stop), scratch_((options.out / "tmp").string()) {}
 
 Result<MeasuredPoint> Measurer::run(const PointRequest& request, double done_before, double share) {
   const std::string key = point_key(request);
   progress_.update(done_before, request.name);
   if (auto known = TRY(stored(key))) return std::move(*known);
   if (stop_) return fail(ErrorCode::kInterrupted, "interrupted");
-  MeasuredPoint measured = TRY(measure(request, key, done_before, share));
+  if (!options_.load_cpus.empty()) TRY(pin_to_cpus(options_.load_cpus));
+  auto outcome = measure(request, key, done_before, share);
+  TRY(pin_to_cpus(all_cpus_));
+  MeasuredPoint measured = TRY(std::move(outcome));
   PointRow row{.phase = request.phase,
                .key = key,
                .settings_json = to_json(request.settings),

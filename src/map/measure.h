@@ -50,6 +50,7 @@ class Measurer {
   Result<std::optional<MeasuredPoint>> stored(const std::string& key) const;
 
   const MapOptions& options_;
+  const std::vector<int> all_cpus_;  // this process measures from the generator's processors and computes on all
   Study& study_;
   Progress& progress_;
   const std::atomic<bool>& stop_;

@@ -38,7 +38,7 @@ struct MapOptions {
   std::string launch;                    // launched: a command with {port} and any setting's name in braces
   std::string base_url;                  // remote
   std::vector<int> engine_cpus, load_cpus;  // empty: not pinned
-  Tokens kv_tokens{12288};               // embedded: KV cells. Unified cells cost every token a look at all that are in
+  Tokens kv_tokens{16384};               // embedded: KV cells. Unified cells cost every token a look at all that are in
                                          // use, so more than the mix needs makes each iteration slower
   std::filesystem::path out = "goodput-study";
   Nanos budget = seconds(300);

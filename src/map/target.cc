@@ -99,6 +99,7 @@ Result<RunningServer> start_own(const MapOptions& options, const Settings& setti
     std::ranges::replace(flag, '_', '-');
     spawn.arguments.insert(spawn.arguments.end(), {flag, setting_text(settings, row.name)});
   }
+  spawn.cpus = options.engine_cpus;
   spawn.capture_stdout = true;
   spawn.stderr_file = server.stderr_log;
   std::error_code ignored;

@@ -23,8 +23,8 @@ TEST(Spec, DefaultMixIsTheDocumentedOne) {
   EXPECT_DOUBLE_EQ(w.classes[0].share, 0.7);
   EXPECT_EQ(w.classes[0].prompt, (LengthSpec{LengthSpec::Kind::kUniform, Tokens(32), Tokens(96)}));
   EXPECT_EQ(w.classes[0].output, (LengthSpec{LengthSpec::Kind::kUniform, Tokens(16), Tokens(48)}));
-  EXPECT_EQ(w.classes[0].ttft_times_unloaded, 10);
-  EXPECT_EQ(w.classes[0].gap_times_unloaded, 8);
+  EXPECT_EQ(w.classes[0].ttft_times_unloaded, 20);
+  EXPECT_EQ(w.classes[0].gap_times_unloaded, 20);
   EXPECT_EQ(w.classes[1].name, "rag");
   EXPECT_DOUBLE_EQ(w.classes[1].share, 0.1);
   EXPECT_EQ(w.classes[1].prompt, (LengthSpec{LengthSpec::Kind::kUniform, Tokens(1024), Tokens(2048)}));
