@@ -44,8 +44,7 @@ def models():
     whole = open(tiny, "rb").read()
     cut = write("cut.gguf", whole[: len(whole) // 2])
     for verb in (["model", "info"], ["serve", "--port", "0", "--model"], ["map", "--model"]):
-        refused([*verb, cut], 1 if verb[0] != "model" else goodput(*verb, cut).returncode, "cut.gguf")
-        assert goodput(*verb, cut).returncode in (1, 2)
+        refused([*verb, cut], 2, "cut.gguf", "truncated")
     for name, content in (("text.gguf", "hello"), ("empty.gguf", ""), ("zip.gguf", b"PK\x03\x04" + bytes(400))):
         done = goodput("model", "info", write(name, content))
         assert done.returncode in (1, 2) and name in done.stderr, done

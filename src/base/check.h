@@ -8,8 +8,8 @@ namespace goodput::detail {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, std::string_view message);
 }
 
-#define CHECK(condition, ...)                                                                                  \
-  do {                                                                                                         \
-    if (!(condition)) [[unlikely]]                                                                             \
-      ::goodput::detail::check_failed(__FILE__, __LINE__, #condition, std::string_view{"" __VA_ARGS__});       \
+#define CHECK(condition, ...)                                                                            \
+  do {                                                                                                   \
+    if (!(condition)) [[unlikely]]                                                                       \
+      ::goodput::detail::check_failed(__FILE__, __LINE__, #condition, std::string_view{"" __VA_ARGS__}); \
   } while (false)

@@ -24,14 +24,14 @@ void Wakeup::notify() {
   condition_.notify_one();
 }
 
-WallClock::WallClock(double speed)
-    : speed_(speed), real_zero_(speed == 1.0 ? Nanos(0) : read_clock(CLOCK_MONOTONIC)) {
+WallClock::WallClock(double speed) : speed_(speed), real_zero_(speed == 1.0 ? Nanos(0) : read_clock(CLOCK_MONOTONIC)) {
   CHECK(speed > 0, "a clock runs forward");
 }
 
 TimePoint WallClock::now() const {
   const Nanos real = read_clock(CLOCK_MONOTONIC) - real_zero_;
-  if (speed_ == 1.0) return TimePoint(real);
+  if (speed_ == 1.0)
+    return TimePoint(real);
   return TimePoint(Nanos(static_cast<int64_t>(static_cast<double>(real.count()) * speed_)));
 }
 
@@ -39,7 +39,8 @@ bool WallClock::wait_until(TimePoint when, Wakeup& wakeup) {
   std::unique_lock lock(wakeup.mutex_);
   while (!wakeup.pending_) {
     const Nanos left = when - now();
-    if (left <= Nanos(0)) return true;
+    if (left <= Nanos(0))
+      return true;
     // std::chrono's timed waits on a steady clock use CLOCK_MONOTONIC; a cap keeps the arithmetic in range.
     const double real_ns = std::min(static_cast<double>(left.count()) / speed_, 3600e9);
     wakeup.condition_.wait_for(lock, std::chrono::nanoseconds(static_cast<int64_t>(real_ns) + 1));

@@ -33,7 +33,8 @@ std::string Sha256::hex() {
   CHECK(EVP_DigestFinal_ex(state_->context, digest, &size) == 1);
   std::string out;
   out.reserve(2 * size_t{size});
-  for (unsigned int i = 0; i < size; ++i) fmt::format_to(std::back_inserter(out), "{:02x}", digest[i]);
+  for (unsigned int i = 0; i < size; ++i)
+    fmt::format_to(std::back_inserter(out), "{:02x}", digest[i]);
   return out;
 }
 

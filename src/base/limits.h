@@ -19,28 +19,28 @@ inline constexpr size_t kMaxStepLogRecords = 16u << 20;  // steps that a server 
 inline constexpr size_t kMaxAheadRequests = 65536;       // submitted to an engine before their arrival
 
 // Models.
-inline constexpr uint64_t kMaxGgufEntries = 1 << 16;     // keys, and tensors, of one file (large mixtures: a few thousand)
+inline constexpr uint64_t kMaxGgufEntries = 1 << 16;  // keys, and tensors, of one file (large mixtures: a few thousand)
 inline constexpr uint64_t kMaxVocabularyFileBytes = 1 << 30;  // a vocabulary to make synthetic models with
 
 // HTTP, both sides.
-inline constexpr size_t kMaxHeaderBytes = 64 * 1024;     // status line and headers together
-inline constexpr size_t kMaxBodyBytes = 16 * 1024 * 1024;   // a request body
-inline constexpr size_t kMaxResponseLine = 4 * 1024 * 1024; // one SSE or NDJSON line
-inline constexpr size_t kMaxStreamBytes = 64 * 1024 * 1024; // payload of one streamed answer
-inline constexpr int kMaxProblems = 20;                  // distinct error messages that a run keeps
-inline constexpr size_t kMaxErrorBody = 64 * 1024;       // how much of an error response is kept
+inline constexpr size_t kMaxHeaderBytes = 64 * 1024;         // status line and headers together
+inline constexpr size_t kMaxBodyBytes = 16 * 1024 * 1024;    // a request body
+inline constexpr size_t kMaxResponseLine = 4 * 1024 * 1024;  // one SSE or NDJSON line
+inline constexpr size_t kMaxStreamBytes = 64 * 1024 * 1024;  // payload of one streamed answer
+inline constexpr int kMaxProblems = 20;                      // distinct error messages that a run keeps
+inline constexpr size_t kMaxErrorBody = 64 * 1024;           // how much of an error response is kept
 inline constexpr int kMaxConnections = 20'000;
 inline constexpr int kMaxJsonDepth = 32;
 inline constexpr int kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopBytes = 1024;
-inline constexpr size_t kMaxPipelinedBytes = 64 * 1024;     // read ahead while an answer is being made
-inline constexpr size_t kMaxUnsentBytes = 8 * 1024 * 1024;  // of one connection whose client does not read
+inline constexpr size_t kMaxPipelinedBytes = 64 * 1024;         // read ahead while an answer is being made
+inline constexpr size_t kMaxUnsentBytes = 8 * 1024 * 1024;      // of one connection whose client does not read
 inline constexpr size_t kMaxDiscardedBytes = 64 * 1024 * 1024;  // read and dropped after refusing a body
-inline constexpr Nanos kHeaderTimeout = seconds(10);     // first byte to end of headers
-inline constexpr Nanos kBodyTimeout = seconds(60);       // end of headers to end of body
-inline constexpr Nanos kIdleTimeout = seconds(120);      // between requests of one connection
-inline constexpr Nanos kWriteTimeout = seconds(60);      // no byte of a response accepted by the client's kernel
-inline constexpr Nanos kLingerTimeout = seconds(2);      // after a refusal, for the client to read it
+inline constexpr Nanos kHeaderTimeout = seconds(10);            // first byte to end of headers
+inline constexpr Nanos kBodyTimeout = seconds(60);              // end of headers to end of body
+inline constexpr Nanos kIdleTimeout = seconds(120);             // between requests of one connection
+inline constexpr Nanos kWriteTimeout = seconds(60);             // no byte of a response accepted by the client's kernel
+inline constexpr Nanos kLingerTimeout = seconds(2);             // after a refusal, for the client to read it
 inline constexpr size_t kMaxChatMessages = 4096;
 
 // Workloads and schedules.
@@ -49,19 +49,19 @@ inline constexpr size_t kMaxStudyFileBytes = 4 * 1024 * 1024;
 inline constexpr uint64_t kMaxScheduledRequests = 50'000'000;
 inline constexpr uint64_t kMaxScheduledTokens = 1'000'000'000;  // prompt tokens of one schedule: 4 GB of ids
 inline constexpr int kMaxClasses = 64;
-inline constexpr size_t kMaxNameBytes = 64;              // of a workload or class
-inline constexpr int kMaxSharedDocuments = 4096;         // of one class
-inline constexpr double kMaxRate = 1e6;                  // requests/s, and the largest trace factor
-inline constexpr int kMaxConcurrency = 20'000;           // closed loop
+inline constexpr size_t kMaxNameBytes = 64;                      // of a workload or class
+inline constexpr int kMaxSharedDocuments = 4096;                 // of one class
+inline constexpr double kMaxRate = 1e6;                          // requests/s, and the largest trace factor
+inline constexpr int kMaxConcurrency = 20'000;                   // closed loop
 inline constexpr Nanos kMaxWorkloadTime = seconds(12 * 86'400);  // a window, a think time; exact in TOML's doubles
-inline constexpr int kMaxTomlDotsPerLine = 64;           // a key of 10^5 dotted parts overflows toml++'s stack
-inline constexpr size_t kTraceReorderRows = 64;          // how far out of order a trace's row may stand
-inline constexpr size_t kMaxPromptWords = 256;           // of a vocabulary; prompts are made from them
-inline constexpr int kMaxPromptRepairs = 16;             // attempts at an exact length
+inline constexpr int kMaxTomlDotsPerLine = 64;                   // a key of 10^5 dotted parts overflows toml++'s stack
+inline constexpr size_t kTraceReorderRows = 64;                  // how far out of order a trace's row may stand
+inline constexpr size_t kMaxPromptWords = 256;                   // of a vocabulary; prompts are made from them
+inline constexpr int kMaxPromptRepairs = 16;                     // attempts at an exact length
 
 // Studies.
-inline constexpr int kMaxSettings = 4096;                // points of a settings grid
-inline constexpr Nanos kStudyBusyWait = seconds(5);      // for another process that writes the same study file
-inline constexpr Nanos kMaxStoredTime{int64_t{1} << 61};   // 73 years either way: differences of two cannot overflow
+inline constexpr int kMaxSettings = 4096;                 // points of a settings grid
+inline constexpr Nanos kStudyBusyWait = seconds(5);       // for another process that writes the same study file
+inline constexpr Nanos kMaxStoredTime{int64_t{1} << 61};  // 73 years either way: differences of two cannot overflow
 
 }  // namespace goodput::limits

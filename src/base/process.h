@@ -21,10 +21,10 @@ std::vector<int> allowed_cpus();
 Result<void> pin_to_cpus(const std::vector<int>& cpus);
 
 struct SpawnOptions {
-  std::vector<std::string> arguments;   // arguments[0] is the program, looked up in PATH
-  std::vector<int> cpus;                // empty: inherit
-  std::string stdout_file, stderr_file; // empty: inherit; "-": see capture_stdout
-  bool capture_stdout = false;          // stdout becomes a pipe, see Child::stdout_fd
+  std::vector<std::string> arguments;    // arguments[0] is the program, looked up in PATH
+  std::vector<int> cpus;                 // empty: inherit
+  std::string stdout_file, stderr_file;  // empty: inherit; "-": see capture_stdout
+  bool capture_stdout = false;           // stdout becomes a pipe, see Child::stdout_fd
 };
 
 // A process we started and therefore may end. It is told to die with its parent, and ended on destruction: SIGTERM,
@@ -51,17 +51,20 @@ class Child {
   pid_t pid_ = -1;
   int stdout_fd_ = -1;
   std::optional<int> status_;
+  bool swept_ = false;  // its group has been told to end
 };
 
 // "exited with 3", "killed by signal 9 (Killed)".
 std::string describe_wait_status(int status);
 
 // What /proc says; absent where it does not.
-std::optional<uint64_t> peak_rss_bytes(pid_t pid);   // VmHWM
-std::optional<uint64_t> rss_bytes(pid_t pid);        // VmRSS
-struct ThreadTimes { Nanos running, waiting; };      // on a processor; runnable but waiting for one
+std::optional<uint64_t> peak_rss_bytes(pid_t pid);  // VmHWM
+std::optional<uint64_t> rss_bytes(pid_t pid);       // VmRSS
+struct ThreadTimes {
+  Nanos running, waiting;
+};                                                              // on a processor; runnable but waiting for one
 std::optional<ThreadTimes> thread_times(pid_t pid, pid_t tid);  // /proc/PID/task/TID/schedstat
-std::map<pid_t, ThreadTimes> times_of_threads(pid_t pid);  // of its threads now alive; empty: no such process
+std::map<pid_t, ThreadTimes> times_of_threads(pid_t pid);       // of its threads now alive; empty: no such process
 
 // The path of the running program.
 std::string self_path();

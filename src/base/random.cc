@@ -10,7 +10,8 @@ namespace goodput {
 
 Random::Random(uint64_t seed, std::string_view purpose) {
   uint64_t s = mix64(seed, fnv1a(purpose));
-  for (auto& word : state_) word = s = mix64(s);
+  for (auto& word : state_)
+    word = s = mix64(s);
 }
 
 uint64_t Random::next() {
@@ -30,10 +31,12 @@ double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53;
 int64_t Random::uniform_int(int64_t low, int64_t high) {
   CHECK(low <= high, "an interval has its ends in order");
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
-  if (width == 0) return static_cast<int64_t>(next());  // the full 64-bit range
-  const uint64_t reject_below = -width % width;         // 2^64 mod width: the values that would bias
+  if (width == 0)
+    return static_cast<int64_t>(next());         // the full 64-bit range
+  const uint64_t reject_below = -width % width;  // 2^64 mod width: the values that would bias
   uint64_t draw;
-  do draw = next();
+  do
+    draw = next();
   while (draw < reject_below);
   return static_cast<int64_t>(static_cast<uint64_t>(low) + draw % width);
 }
@@ -57,9 +60,11 @@ double Random::gamma(double shape, double scale) {
   for (;;) {
     const double x = normal();
     const double v = std::pow(1.0 + c * x, 3);
-    if (v <= 0) continue;
+    if (v <= 0)
+      continue;
     const double u = 1.0 - uniform();
-    if (std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v * scale;
+    if (std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v))
+      return d * v * scale;
   }
 }
 

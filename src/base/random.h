@@ -17,11 +17,13 @@ constexpr uint64_t mix64(uint64_t z) {
 }
 constexpr uint64_t mix64(uint64_t a, uint64_t b) { return mix64(a ^ mix64(b)); }
 
-// FNV-1a's step on 64 bits from a basis of our own (the published one is 14695981039346656037): a stable hash of bytes, for
-// naming streams; not against adversaries. Schedules and models follow from it: changing the basis changes every seed.
+// FNV-1a's step on 64 bits from a basis of our own (the published one is 14695981039346656037): a stable hash of bytes,
+// for naming streams; not against adversaries. Schedules and models follow from it: changing the basis changes every
+// seed.
 constexpr uint64_t fnv1a(std::string_view bytes) {
   uint64_t h = 1469598103934665603ull;
-  for (const char c : bytes) h = (h ^ static_cast<uint8_t>(c)) * 1099511628211ull;
+  for (const char c : bytes)
+    h = (h ^ static_cast<uint8_t>(c)) * 1099511628211ull;
   return h;
 }
 
@@ -30,13 +32,13 @@ class Random {
  public:
   Random(uint64_t seed, std::string_view purpose);
 
-  uint64_t next();                             // 64 random bits
-  double uniform();                            // [0, 1), 53 bits
+  uint64_t next();                                 // 64 random bits
+  double uniform();                                // [0, 1), 53 bits
   int64_t uniform_int(int64_t low, int64_t high);  // [low, high], unbiased; low <= high
-  double exponential(double mean);             // mean > 0
-  double normal();                             // mean 0, deviation 1
-  double gamma(double shape, double scale);    // shape > 0 (Marsaglia, Tsang 2000)
-  double lognormal(double median, double sigma);  // exp(N(ln median, sigma))
+  double exponential(double mean);                 // mean > 0
+  double normal();                                 // mean 0, deviation 1
+  double gamma(double shape, double scale);        // shape > 0 (Marsaglia, Tsang 2000)
+  double lognormal(double median, double sigma);   // exp(N(ln median, sigma))
 
  private:
   uint64_t state_[4];

@@ -40,7 +40,9 @@ inline std::string describe(const Error& e) { return e.context.empty() ? e.messa
 
 namespace detail {
 template <class T>
-T take(tl::expected<T, Error>&& r) { return std::move(*r); }
+T take(tl::expected<T, Error>&& r) {
+  return std::move(*r);
+}
 inline void take(tl::expected<void, Error>&&) {}  // expected<void> has no value to move
 }  // namespace detail
 
@@ -51,9 +53,10 @@ inline void take(tl::expected<void, Error>&&) {}  // expected<void> has no value
 #define TRY(expression) GOODPUT_TRY_NAMED(expression, __COUNTER__)
 #define GOODPUT_TRY_NAMED(expression, n) GOODPUT_TRY_AS(expression, GOODPUT_TRY_JOIN(try_result_, n))
 #define GOODPUT_TRY_JOIN(a, b) a##b
-#define GOODPUT_TRY_AS(expression, result)                        \
-  ({                                                              \
-    auto result = (expression);                                   \
-    if (!result) return tl::unexpected(std::move(result.error())); \
-    ::goodput::detail::take(std::move(result));                   \
+#define GOODPUT_TRY_AS(expression, result)              \
+  ({                                                    \
+    auto result = (expression);                         \
+    if (!result)                                        \
+      return tl::unexpected(std::move(result.error())); \
+    ::goodput::detail::take(std::move(result));         \
   })

@@ -37,7 +37,8 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
       best = candidate;
     }
   }
-  if (best.empty()) return std::nullopt;
+  if (best.empty())
+    return std::nullopt;
   return std::string(best);
 }
 
@@ -46,7 +47,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   for (;;) {
     const size_t at = text.find(separator);
     parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
+    if (at == std::string_view::npos)
+      return parts;
     text.remove_prefix(at + 1);
   }
 }
@@ -54,7 +56,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
+  if (first == std::string_view::npos)
+    return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
@@ -70,7 +73,8 @@ std::string format_bytes(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
   size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(kUnits)) value /= 1024, ++unit;
+  while (value >= 1024 && unit + 1 < std::size(kUnits))
+    value /= 1024, ++unit;
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
@@ -94,10 +98,14 @@ Result<Nanos> parse_duration(std::string_view text) {
   const size_t unit_at = std::min(text.find_first_not_of("0123456789.+-eE"), text.size());
   const std::string_view unit = text.substr(unit_at);
   double scale = 0;
-  if (unit.empty() || unit == "s") scale = 1;
-  if (unit == "ms") scale = 1e-3;
-  if (unit == "m" || unit == "min") scale = 60;
-  if (unit == "h") scale = 3600;
+  if (unit.empty() || unit == "s")
+    scale = 1;
+  if (unit == "ms")
+    scale = 1e-3;
+  if (unit == "m" || unit == "min")
+    scale = 60;
+  if (unit == "h")
+    scale = 3600;
   const auto number = parse_double(text.substr(0, unit_at));
   if (scale == 0 || !number || *number < 0 || *number * scale > 1e9)
     return fail(ErrorCode::kUsage, fmt::format("expected a duration such as 500ms, 30s, 5m or 1h, found '{}'", text));

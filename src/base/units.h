@@ -24,16 +24,28 @@ class Quantity {
   constexpr auto operator<=>(const Quantity&) const = default;
 
   constexpr Quantity operator-() const { return Quantity(-value_); }
-  constexpr Quantity& operator+=(Quantity o) { value_ += o.value_; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value_ -= o.value_; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value_ += o.value_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value_ -= o.value_;
+    return *this;
+  }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value_ + b.value_); }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value_ - b.value_); }
   template <std::integral I>
-  friend constexpr Quantity operator*(Quantity a, I k) { return Quantity(a.value_ * static_cast<Rep>(k)); }
+  friend constexpr Quantity operator*(Quantity a, I k) {
+    return Quantity(a.value_ * static_cast<Rep>(k));
+  }
   template <std::integral I>
-  friend constexpr Quantity operator*(I k, Quantity a) { return a * k; }
+  friend constexpr Quantity operator*(I k, Quantity a) {
+    return a * k;
+  }
   template <std::integral I>
-  friend constexpr Quantity operator/(Quantity a, I k) { return Quantity(a.value_ / static_cast<Rep>(k)); }
+  friend constexpr Quantity operator/(Quantity a, I k) {
+    return Quantity(a.value_ / static_cast<Rep>(k));
+  }
   friend constexpr Rep operator/(Quantity a, Quantity b) { return a.value_ / b.value_; }
   friend constexpr Rep operator%(Quantity a, Quantity b) { return a.value_ % b.value_; }
 
@@ -60,9 +72,9 @@ using Tokens = Quantity<struct TokensTag, int32_t>;  // a number of tokens
 using Blocks = Quantity<struct BlocksTag, int32_t>;  // a number of KV blocks
 
 using RequestId = Id<struct RequestIdTag, uint64_t>;
-using Slot = Id<struct SlotTag, int32_t>;        // a libllama sequence id, 0..255
+using Slot = Id<struct SlotTag, int32_t>;           // a libllama sequence id, 0..255
 using KvHandle = Id<struct KvHandleTag, uint64_t>;  // KV that lives outside the device (swapped out)
-using TokenId = int32_t;                         // an entry of a vocabulary
+using TokenId = int32_t;                            // an entry of a vocabulary
 
 // A point on a monotonic timeline whose zero has no meaning; nanoseconds.
 class TimePoint {
@@ -74,7 +86,10 @@ class TimePoint {
   friend constexpr Nanos operator-(TimePoint a, TimePoint b) { return a.since_zero_ - b.since_zero_; }
   friend constexpr TimePoint operator+(TimePoint a, Nanos d) { return TimePoint(a.since_zero_ + d); }
   friend constexpr TimePoint operator-(TimePoint a, Nanos d) { return TimePoint(a.since_zero_ - d); }
-  constexpr TimePoint& operator+=(Nanos d) { since_zero_ += d; return *this; }
+  constexpr TimePoint& operator+=(Nanos d) {
+    since_zero_ += d;
+    return *this;
+  }
 
  private:
   Nanos since_zero_;

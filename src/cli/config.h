@@ -20,7 +20,8 @@ struct Origin {
 // kUsage names the file and line of a bad value or an unknown key, with the nearest known one.
 Result<std::vector<Origin>> merge_configuration(CLI::App& app, const std::string& verb);
 
-// The options that were given (by flag, environment or file), as arguments that parse to the same; those of `but` left out.
+// The options that were given (by flag, environment or file), as arguments that parse to the same; those of `but` left
+// out.
 std::vector<std::string> given_arguments(const CLI::App& app, const std::vector<std::string>& but);
 
 }  // namespace goodput

@@ -11,13 +11,14 @@ namespace {
 std::atomic<bool> interrupted = false;
 
 void on_signal(int number) {
-  if (interrupted.exchange(true)) ::_exit(128 + number);
+  if (interrupted.exchange(true))
+    ::_exit(128 + number);
 }
 
 }  // namespace
 
 const std::atomic<bool>& interrupt_flag() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);

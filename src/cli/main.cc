@@ -1,5 +1,5 @@
-// Finds the verb, parses its flags, merges configuration, runs it. The only place that turns exceptions of last resort into
-// an exit code.
+// Finds the verb, parses its flags, merges configuration, runs it. The only place that turns exceptions of last resort
+// into an exit code.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -17,23 +17,28 @@ namespace {
 constexpr std::string_view kVersion = "goodput 0.1.0";
 
 void print_help() {
-  fmt::print("{}: which batch settings finish the most requests inside the latency targets, and why?\n\n"
-             "  goodput map                          the built-in engine, five minutes\n"
-             "  goodput bench --base-url URL         one endpoint, honestly\n"
-             "  goodput help VERB                    flags and examples of a verb\n\nVerbs:\n", kVersion);
+  fmt::print(
+      "{}: which batch settings finish the most requests inside the latency targets, and why?\n\n"
+      "  goodput map                          the built-in engine, five minutes\n"
+      "  goodput bench --base-url URL         one endpoint, honestly\n"
+      "  goodput help VERB                    flags and examples of a verb\n\nVerbs:\n",
+      kVersion);
   for (const Verb& verb : verbs())
-    if (!verb.summary.empty()) fmt::print("  {:<12} {}\n", verb.name, verb.summary);
+    if (!verb.summary.empty())
+      fmt::print("  {:<12} {}\n", verb.name, verb.summary);
 }
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb& verb : verbs())
-    if (verb.name == name) return &verb;
+    if (verb.name == name)
+      return &verb;
   return nullptr;
 }
 
 Exit unknown_verb(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Verb& verb : verbs()) names.push_back(verb.name);
+  for (const Verb& verb : verbs())
+    names.push_back(verb.name);
   const auto near = nearest(name, names);
   fmt::print(stderr, "goodput: unknown verb '{}'{}; 'goodput help' lists the verbs\n", name,
              near ? fmt::format("; did you mean '{}'?", *near) : "");
@@ -42,8 +47,8 @@ Exit unknown_verb(std::string_view name) {
 
 Exit run_verb(const Verb& verb, int argc, char** argv) {
   CLI::App app{std::string(verb.summary), "goodput " + std::string(verb.name)};
-  app.footer("Flags may also stand in goodput.toml under [" + std::string(verb.name) + "], or in the environment as GOODPUT_" +
-             "VERB_FLAG.");
+  app.footer("Flags may also stand in goodput.toml under [" + std::string(verb.name) +
+             "], or in the environment as GOODPUT_" + "VERB_FLAG.");
   const auto run = verb.declare(app);
   try {
     app.parse(argc, argv);
@@ -55,7 +60,8 @@ Exit run_verb(const Verb& verb, int argc, char** argv) {
     std::vector<std::string_view> known;
     std::vector<std::string> names;
     for (const CLI::Option* o : app.get_options())
-      for (const auto& name : o->get_lnames()) names.push_back("--" + name);
+      for (const auto& name : o->get_lnames())
+        names.push_back("--" + name);
     known.assign(names.begin(), names.end());
     const auto extra = app.remaining().empty() ? std::string() : app.remaining().front();
     const auto near = nearest(extra, known);
@@ -66,7 +72,8 @@ Exit run_verb(const Verb& verb, int argc, char** argv) {
     fmt::print(stderr, "goodput {}: {}\n", verb.name, e.what());
     return Exit::kUsage;
   }
-  if (const auto merged = merge_configuration(app, std::string(verb.name)); !merged) return report_error(merged.error());
+  if (const auto merged = merge_configuration(app, std::string(verb.name)); !merged)
+    return report_error(merged.error());
   return run();
 }
 
@@ -76,12 +83,16 @@ Exit report_error(const Error& error) {
   fmt::print(stderr, "goodput: {}\n", describe(error));
   switch (error.code) {
     case ErrorCode::kUsage:
-    case ErrorCode::kNotFound: return Exit::kUsage;
-    case ErrorCode::kUnreachable: return Exit::kUnreachable;
-    case ErrorCode::kInterrupted: return Exit::kInterrupted;
+    case ErrorCode::kNotFound:
+      return Exit::kUsage;
+    case ErrorCode::kUnreachable:
+      return Exit::kUnreachable;
+    case ErrorCode::kInterrupted:
+      return Exit::kInterrupted;
     case ErrorCode::kFailed:
     case ErrorCode::kIo:
-    case ErrorCode::kExhausted: return Exit::kFailed;
+    case ErrorCode::kExhausted:
+      return Exit::kFailed;
   }
   return Exit::kFailed;
 }
@@ -100,7 +111,8 @@ Exit run_main(int argc, char** argv) {
   }
   const std::string_view wanted = help ? argv[2] : name;
   const Verb* verb = find_verb(wanted);
-  if (!verb) return unknown_verb(wanted);
+  if (!verb)
+    return unknown_verb(wanted);
   if (help) {
     char flag[] = "--help";
     char* arguments[] = {argv[0], flag};

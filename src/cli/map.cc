@@ -38,27 +38,40 @@ struct Flags {
 };
 
 void declare_flags(CLI::App& app, Flags& f) {
-  app.add_option("--model", f.model, "tiny, small or base (made and kept by goodput), or a GGUF file")->capture_default_str();
-  app.add_option("--workload", f.workload, "a study file (TOML) with [workload]; default: chat 70 %, rag 10 %, background 20 %");
-  app.add_option("--class", f.classes, "a class of the mix, e.g. 'name=\"chat\"; share=0.7; prompt=\"32..96\"; output=\"16..48\"'");
+  app.add_option("--model", f.model, "tiny, small or base (made and kept by goodput), or a GGUF file")
+      ->capture_default_str();
+  app.add_option("--workload", f.workload,
+                 "a study file (TOML) with [workload]; default: chat 70 %, rag 10 %, background 20 %");
+  app.add_option("--class", f.classes,
+                 "a class of the mix, e.g. 'name=\"chat\"; share=0.7; prompt=\"32..96\"; output=\"16..48\"'");
   app.add_option("--goodput", f.goodput, "targets of every interactive class in ms, e.g. ttft:200 tpot:40");
   app.add_option("--max-num-seqs", f.max_num_seqs, "the grid's batch sizes")->delimiter(',')->capture_default_str();
-  app.add_option("--max-num-batched-tokens", f.budgets, "the grid's token budgets")->delimiter(',')->capture_default_str();
-  app.add_option("--scheduling-policy", f.policies, "the grid's policies: fcfs, priority")->delimiter(',')->capture_default_str();
+  app.add_option("--max-num-batched-tokens", f.budgets, "the grid's token budgets")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--scheduling-policy", f.policies, "the grid's policies: fcfs, priority")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_flag("--no-static", f.no_static, "leave static batching out");
   app.add_option("--set", f.set, "a setting of all points, e.g. enable_prefix_caching=false")->delimiter(',');
-  app.add_option("--kv-tokens", f.kv_tokens, "KV cells of the built-in engine")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--launch", f.launch, "map a server started from this command: {port}, {max_num_seqs}, {max_num_batched_tokens}, …");
+  app.add_option("--kv-tokens", f.kv_tokens, "KV cells of the built-in engine")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--launch", f.launch,
+                 "map a server started from this command: {port}, {max_num_seqs}, {max_num_batched_tokens}, …");
   app.add_option("--base-url", f.base_url, "map a running server (rates only)");
   app.add_flag("--simulate", f.simulate, "the built-in server computes nothing: modelled durations, real HTTP");
   app.add_option("--budget", f.budget, "wall time of the study, e.g. 5m")->capture_default_str();
-  app.add_option("--floor", f.floor, "attainment that every class must keep")->capture_default_str()->check(CLI::Range(0.01, 1.0));
+  app.add_option("--floor", f.floor, "attainment that every class must keep")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 1.0));
   app.add_option("--seed", f.seed, "of schedules and order")->capture_default_str();
   app.add_option("--engine-cpus", f.engine_cpus, "processors of the server, e.g. 0 or 0,1; default: all but the last");
   app.add_option("--load-cpus", f.load_cpus, "processors of the load generator; default: the last");
   app.add_option("--out", f.out, "folder of the study; default goodput-study/<time>");
   app.add_flag("--resume", f.resume, "go on with the study in --out; nothing else need be given");
-  app.add_option("--stop-after", f.stop_after, "probe, screen or measure")->check(CLI::IsMember({"probe", "screen", "measure"}));
+  app.add_option("--stop-after", f.stop_after, "probe, screen or measure")
+      ->check(CLI::IsMember({"probe", "screen", "measure"}));
   app.add_flag("--dry-run", f.dry_run, "print the plan, its time, descriptors and memory, and do nothing");
   app.add_flag("--plain", f.plain, "tab-separated tables");
   app.add_flag("--json", f.json, "one JSON document on stdout");
@@ -66,13 +79,16 @@ void declare_flags(CLI::App& app, Flags& f) {
 
 Result<std::vector<int>> parse_cpus(const std::string& text, const char* flag) {
   std::vector<int> cpus;
-  if (text.empty()) return cpus;
+  if (text.empty())
+    return cpus;
   const auto allowed = allowed_cpus();
   for (const auto part : split(text, ',')) {
     const auto cpu = parse_int(trim(part));
     if (!cpu || std::ranges::find(allowed, *cpu) == allowed.end())
-      return fail(ErrorCode::kUsage, fmt::format("'{}' is not a processor this process may use; it may use {}", part,
-                                                 fmt::join(allowed, ",")), flag);
+      return fail(
+          ErrorCode::kUsage,
+          fmt::format("'{}' is not a processor this process may use; it may use {}", part, fmt::join(allowed, ",")),
+          flag);
     cpus.push_back(static_cast<int>(*cpu));
   }
   return cpus;
@@ -82,7 +98,8 @@ Result<WorkloadSpec> workload_of(const Flags& f) {
   WorkloadSpec workload = default_workload();
   if (!f.workload.empty() && !f.classes.empty())
     return fail(ErrorCode::kUsage, "give the classes by --workload or by --class, not by both");
-  if (!f.workload.empty()) workload = TRY(load_workload(f.workload));
+  if (!f.workload.empty())
+    workload = TRY(load_workload(f.workload));
   if (!f.classes.empty()) {
     std::string toml = "[workload]\n";
     for (std::string c : f.classes) {
@@ -92,7 +109,8 @@ Result<WorkloadSpec> workload_of(const Flags& f) {
     workload = TRY(parse_workload(toml, "--class"));
   }
   if (workload.trace)
-    return fail(ErrorCode::kUsage, "a map varies the rate itself and cannot follow a trace's times; replay traces with goodput bench");
+    return fail(ErrorCode::kUsage,
+                "a map varies the rate itself and cannot follow a trace's times; replay traces with goodput bench");
   if (!f.goodput.empty()) {
     const TargetSet targets = TRY(parse_targets(f.goodput));
     for (auto& c : workload.classes)
@@ -110,7 +128,8 @@ Result<Grid> grid_of(const Flags& f) {
   Grid grid;
   grid.max_num_seqs = f.max_num_seqs;
   grid.max_num_batched_tokens.clear();
-  for (const int tokens : f.budgets) grid.max_num_batched_tokens.emplace_back(tokens);
+  for (const int tokens : f.budgets)
+    grid.max_num_batched_tokens.emplace_back(tokens);
   grid.policies.clear();
   for (const auto& policy : f.policies) {
     Settings probe;
@@ -120,7 +139,8 @@ Result<Grid> grid_of(const Flags& f) {
   grid.with_static = !f.no_static;
   for (const auto& item : f.set) {
     const size_t equals = item.find('=');
-    if (equals == std::string::npos) return fail(ErrorCode::kUsage, fmt::format("expected name=value, found '{}'", item), "--set");
+    if (equals == std::string::npos)
+      return fail(ErrorCode::kUsage, fmt::format("expected name=value, found '{}'", item), "--set");
     TRY(set_setting(grid.base, item.substr(0, equals), item.substr(equals + 1)));
   }
   return grid;
@@ -130,8 +150,11 @@ Result<MapOptions> options_of(const Flags& f) {
   MapOptions o;
   o.workload = TRY(workload_of(f));
   o.grid = TRY(grid_of(f));
-  if (!f.launch.empty() && !f.base_url.empty()) return fail(ErrorCode::kUsage, "--launch and --base-url exclude each other");
-  o.target = !f.launch.empty() ? TargetKind::kLaunched : !f.base_url.empty() ? TargetKind::kRemote : TargetKind::kEmbedded;
+  if (!f.launch.empty() && !f.base_url.empty())
+    return fail(ErrorCode::kUsage, "--launch and --base-url exclude each other");
+  o.target = !f.launch.empty()     ? TargetKind::kLaunched
+             : !f.base_url.empty() ? TargetKind::kRemote
+                                   : TargetKind::kEmbedded;
   o.launch = f.launch;
   o.base_url = f.base_url;
   o.simulate = f.simulate;
@@ -144,14 +167,18 @@ Result<MapOptions> options_of(const Flags& f) {
   o.engine_cpus = TRY(parse_cpus(f.engine_cpus, "--engine-cpus"));
   o.load_cpus = TRY(parse_cpus(f.load_cpus, "--load-cpus"));
   auto cpus = allowed_cpus();
-  if (cpus.size() > 1 && o.load_cpus.empty()) o.load_cpus = {cpus.back()};
+  if (cpus.size() > 1 && o.load_cpus.empty())
+    o.load_cpus = {cpus.back()};
   if (cpus.size() > 1 && o.engine_cpus.empty() && o.target != TargetKind::kRemote) {
     std::erase_if(cpus, [&](int cpu) { return std::ranges::find(o.load_cpus, cpu) != o.load_cpus.end(); });
     o.engine_cpus = cpus;
   }
-  if (f.stop_after == "probe") o.stop_after = StopAfter::kProbe;
-  if (f.stop_after == "screen") o.stop_after = StopAfter::kScreen;
-  if (f.stop_after == "measure") o.stop_after = StopAfter::kMeasure;
+  if (f.stop_after == "probe")
+    o.stop_after = StopAfter::kProbe;
+  if (f.stop_after == "screen")
+    o.stop_after = StopAfter::kScreen;
+  if (f.stop_after == "measure")
+    o.stop_after = StopAfter::kMeasure;
   o.out = f.out.empty() ? fmt::format("goodput-study/{:%Y%m%d-%H%M%S}", fmt::gmtime(unix_seconds())) : f.out;
   return o;
 }
@@ -162,16 +189,20 @@ Result<void> render(const MapOptions& options, MapResult& result, const Flags& f
   const std::string document = to_json(result);
   TRY(write_file_atomically(page, report_html(result)));
   TRY(store_document(options.out, document));
-  if (f.json) fmt::print("{}\n", document);
-  else fmt::print("{}", study_text(result, text_style(STDOUT_FILENO, f.plain)));
+  if (f.json)
+    fmt::print("{}\n", document);
+  else
+    fmt::print("{}", study_text(result, text_style(STDOUT_FILENO, f.plain)));
   return {};
 }
 
 Exit run(Flags& f) {
   const auto options = options_of(f);
-  if (!options) return report_error(options.error());
+  if (!options)
+    return report_error(options.error());
   const auto plan = make_plan(*options);
-  if (!plan) return report_error(plan.error());
+  if (!plan)
+    return report_error(plan.error());
   if (f.dry_run) {
     fmt::print("{}", f.json ? plan_json(*options, *plan) : plan_text(*options, *plan));
     return Exit::kOk;
@@ -182,17 +213,20 @@ Exit run(Flags& f) {
   if (!result) {
     const Exit code = report_error(result.error());
     if (result.error().code == ErrorCode::kInterrupted)
-      fmt::print(stderr, "goodput: what was measured is safe; go on with: goodput map --resume --out {}\n", options->out.string());
+      fmt::print(stderr, "goodput: what was measured is safe; go on with: goodput map --resume --out {}\n",
+                 options->out.string());
     return code;
   }
-  if (const auto rendered = render(*options, *result, f); !rendered) return report_error(rendered.error());
+  if (const auto rendered = render(*options, *result, f); !rendered)
+    return report_error(rendered.error());
   const bool complete = options->stop_after == StopAfter::kNone;
   return complete && !result->chosen ? Exit::kTargetMissed : Exit::kOk;
 }
 
 // --resume takes the study's own arguments; what stands beside it on the command line is for this run only.
 Result<void> restore(Flags& f) {
-  if (f.out.empty()) return fail(ErrorCode::kUsage, "--resume needs the study's folder: --out DIR");
+  if (f.out.empty())
+    return fail(ErrorCode::kUsage, "--resume needs the study's folder: --out DIR");
   Flags stored;
   stored.arguments = TRY(stored_arguments(f.out));
   CLI::App app;
@@ -218,7 +252,8 @@ std::function<Exit()> declare(CLI::App& app) {
   declare_flags(app, *flags);
   return [flags, &app] {
     if (flags->resume) {
-      if (const auto restored = restore(*flags); !restored) return report_error(restored.error());
+      if (const auto restored = restore(*flags); !restored)
+        return report_error(restored.error());
     } else {
       flags->arguments = given_arguments(app, {"help", "out", "resume", "json", "plain", "dry-run", "stop-after"});
     }

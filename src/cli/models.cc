@@ -5,7 +5,8 @@
 namespace goodput {
 
 Result<std::filesystem::path> resolve_model(const std::string& name) {
-  if (const auto size = parse_synth_size(name)) return cached_synthetic_model({.size = *size});
+  if (const auto size = parse_synth_size(name))
+    return cached_synthetic_model({.size = *size});
   std::error_code ignored;
   if (!std::filesystem::exists(name, ignored))
     return fail(ErrorCode::kNotFound, "no such file; give a GGUF file, or one of tiny, small, base", name);

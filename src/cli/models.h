@@ -8,8 +8,8 @@
 
 namespace goodput {
 
-// "tiny", "small", "base": the synthetic model, made once and kept in the cache folder; anything else: a file, which must
-// exist.
+// "tiny", "small", "base": the synthetic model, made once and kept in the cache folder; anything else: a file, which
+// must exist.
 Result<std::filesystem::path> resolve_model(const std::string& name);
 
 }  // namespace goodput

@@ -93,8 +93,10 @@ class StepLog final : public StepSink {
 
 Result<void> set_cost(StepCost& cost, std::string_view key, double value) {
   const std::pair<std::string_view, double*> kFields[] = {
-      {"base_ns", &cost.base_ns}, {"prefill_ns", &cost.prefill_ns}, {"decode_ns", &cost.decode_ns},
-      {"kv_ns", &cost.kv_ns},     {"tile_ns", &cost.tile_ns},     {"scan_ns", &cost.scan_ns},     {"crowd_ns", &cost.crowd_ns},     {"dense_ns", &cost.dense_ns},     {"far_ns", &cost.far_ns},     {"pass_ns", &cost.pass_ns},       {"swap_ns", &cost.swap_ns}};
+      {"base_ns", &cost.base_ns},   {"prefill_ns", &cost.prefill_ns}, {"decode_ns", &cost.decode_ns},
+      {"kv_ns", &cost.kv_ns},       {"tile_ns", &cost.tile_ns},       {"scan_ns", &cost.scan_ns},
+      {"crowd_ns", &cost.crowd_ns}, {"dense_ns", &cost.dense_ns},     {"far_ns", &cost.far_ns},
+      {"pass_ns", &cost.pass_ns},   {"swap_ns", &cost.swap_ns}};
   for (const auto& [name, field] : kFields) {
     if (name != key)
       continue;
@@ -103,7 +105,9 @@ Result<void> set_cost(StepCost& cost, std::string_view key, double value) {
     *field = value;
     return {};
   }
-  return fail(ErrorCode::kUsage, "unknown cost; there are base_ns, prefill_ns, decode_ns, kv_ns, tile_ns, scan_ns, crowd_ns, dense_ns, far_ns, pass_ns, swap_ns",
+  return fail(ErrorCode::kUsage,
+              "unknown cost; there are base_ns, prefill_ns, decode_ns, kv_ns, tile_ns, scan_ns, crowd_ns, dense_ns, "
+              "far_ns, pass_ns, swap_ns",
               std::string(key));
 }
 

@@ -1,5 +1,6 @@
-// A verb is parse → plan → run → render. Each stands in a file of its own (cli/<verb>.cc, at most ~150 lines) and is listed
-// in verbs.cc. CLI11 parses flags; configuration from environment and files is merged in config.cc for all alike.
+// A verb is parse → plan → run → render. Each stands in a file of its own (cli/<verb>.cc, at most ~150 lines) and is
+// listed in verbs.cc. CLI11 parses flags; configuration from environment and files is merged in config.cc for all
+// alike.
 #pragma once
 
 #include <functional>
@@ -17,10 +18,10 @@ namespace goodput {
 enum class Exit : int {
   kOk = 0,
   kFailed = 1,
-  kUsage = 2,        // usage or configuration
-  kUnreachable = 3,  // target unreachable
-  kTargetMissed = 4, // gate or target not met
-  kInvalid = 5,      // measurement INVALID
+  kUsage = 2,         // usage or configuration
+  kUnreachable = 3,   // target unreachable
+  kTargetMissed = 4,  // gate or target not met
+  kInvalid = 5,       // measurement INVALID
   kInterrupted = 130,
 };
 

@@ -14,7 +14,7 @@ namespace goodput {
 struct SamplingParams {
   float temperature = 0;  // 0: greedy
   float top_p = 1;
-  int top_k = 0;          // 0: off
+  int top_k = 0;  // 0: off
   uint64_t seed = 0;
   bool ignore_eos = false;  // end-of-generation tokens are never sampled
 };

@@ -17,10 +17,11 @@ std::optional<double> share(const std::optional<ThreadTimes>& from, const std::o
   return std::max(0.0, to_seconds(to->waiting - from->waiting) / to_seconds(wall));
 }
 
-// How long the server's busiest thread waited for a processor because of somebody else: a server's own threads may share
-// one, and what they take from each other belongs to the server that is measured, not to the machine's other work.
-std::optional<double> foreign_wait_share(const std::map<pid_t, ThreadTimes>& from, const std::map<pid_t, ThreadTimes>& to,
-                                         Nanos wall) {
+// How long the server's busiest thread waited for a processor because of somebody else: a server's own threads may
+// share one, and what they take from each other belongs to the server that is measured, not to the machine's other
+// work.
+std::optional<double> foreign_wait_share(const std::map<pid_t, ThreadTimes>& from,
+                                         const std::map<pid_t, ThreadTimes>& to, Nanos wall) {
   std::optional<ThreadTimes> busiest;
   Nanos running;
   for (const auto& [tid, end] : to) {

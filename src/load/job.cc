@@ -88,10 +88,9 @@ class Reader {
 };
 
 constexpr std::string_view kJobKeys[] = {
-    "base_url", "api",        "model_path",        "workload_toml", "rate",       "concurrency",
-    "seed",     "warm_up_s",  "duration_s",        "tail_s",        "block_size", "max_model_len",
-    "cpus",     "server_pid", "request_timeout_s", "drain_limit_s",
-    "running_usage"};
+    "base_url", "api",        "model_path",        "workload_toml", "rate",         "concurrency",
+    "seed",     "warm_up_s",  "duration_s",        "tail_s",        "block_size",   "max_model_len",
+    "cpus",     "server_pid", "request_timeout_s", "drain_limit_s", "running_usage"};
 
 Result<json::object> parse_object(std::string_view text) {
   json::error_code bad;

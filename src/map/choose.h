@@ -12,8 +12,8 @@ namespace goodput {
 // because it has the shorter gaps. nullptr when none met the floor.
 const Capacity* best_measured(const std::vector<Capacity>&);
 
-// The operating rate of a confirmation: a measured capacity as it is, a predicted one a little below, since at the capacity
-// itself the attainment equals the floor and noise alone would decide.
+// The operating rate of a confirmation: a measured capacity as it is, a predicted one a little below, since at the
+// capacity itself the attainment equals the floor and noise alone would decide.
 double confirmation_rate(const Capacity&);
 
 // Goodput over replicates: Student's interval. At least one replicate.

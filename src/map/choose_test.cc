@@ -20,7 +20,10 @@ MeasuredPoint replicate(double goodput, double good, double scheduled) {
 Capacity measured(int seqs, double goodput) {
   Capacity c;
   c.settings.max_num_seqs = seqs;
-  c.measured = Operating{.rate = goodput, .goodput_rps = goodput, .attainment_by_class = {}, .interactive_ttft_p95_ms = {},
+  c.measured = Operating{.rate = goodput,
+                         .goodput_rps = goodput,
+                         .attainment_by_class = {},
+                         .interactive_ttft_p95_ms = {},
                          .interactive_gap_p95_ms = {}};
   return c;
 }
@@ -69,7 +72,8 @@ TEST(Choose, UndecidedWhereAnIntervalStraddlesTheFloor) {
 
 TEST(Choose, NotSeparableAreThoseWithinTheMargin) {
   std::vector<Capacity> all{measured(1, 100), measured(2, 96), measured(3, 80)};
-  for (auto& c : all) c.predicted = c.measured;
+  for (auto& c : all)
+    c.predicted = c.measured;
   const auto close = not_separable(all, all[0].settings, 0.05);
   ASSERT_EQ(close.size(), 1u);
   EXPECT_EQ(close[0].max_num_seqs, 2);

@@ -23,21 +23,21 @@ double goodput_of(const Capacity& c) { return c.best() ? c.best()->goodput_rps :
 
 }  // namespace
 
-void sort_by_goodput(std::vector<Capacity>& all) {
-  std::ranges::stable_sort(all, std::greater{}, goodput_of);
-}
+void sort_by_goodput(std::vector<Capacity>& all) { std::ranges::stable_sort(all, std::greater{}, goodput_of); }
 
 std::vector<Capacity> frontier_of(const std::vector<Capacity>& all) {
   std::vector<Capacity> front;
   for (const Capacity& candidate : all) {
-    if (!candidate.predicted && !candidate.measured) continue;
+    if (!candidate.predicted && !candidate.measured)
+      continue;
     // Settings are compared on the same evidence: the simulator covers them all, measurements only a few.
     const auto& mine = candidate.predicted ? candidate.predicted : candidate.measured;
     const bool beaten = std::ranges::any_of(all, [&](const Capacity& other) {
       const auto& theirs = candidate.predicted ? other.predicted : other.measured;
       return &other != &candidate && theirs && beats(*theirs, *mine);
     });
-    if (!beaten) front.push_back(candidate);
+    if (!beaten)
+      front.push_back(candidate);
   }
   sort_by_goodput(front);
   return front;
@@ -54,7 +54,8 @@ const Capacity* largest_batch(const std::vector<Capacity>& all) {
 }
 
 const Capacity* best_offline(const std::vector<Capacity>& all) {
-  const auto it = std::ranges::max_element(all, {}, [](const Capacity& c) { return c.offline_tokens_per_s.value_or(-1); });
+  const auto it =
+      std::ranges::max_element(all, {}, [](const Capacity& c) { return c.offline_tokens_per_s.value_or(-1); });
   return it == all.end() || !it->offline_tokens_per_s ? nullptr : &*it;
 }
 

@@ -8,7 +8,10 @@ namespace {
 Capacity capacity(int seqs, double goodput, double ttft, double gap) {
   Capacity c;
   c.settings.max_num_seqs = seqs;
-  c.predicted = Operating{.rate = goodput, .goodput_rps = goodput, .attainment_by_class = {}, .interactive_ttft_p95_ms = ttft,
+  c.predicted = Operating{.rate = goodput,
+                          .goodput_rps = goodput,
+                          .attainment_by_class = {},
+                          .interactive_ttft_p95_ms = ttft,
                           .interactive_gap_p95_ms = gap};
   return c;
 }
@@ -23,9 +26,7 @@ TEST(Frontier, KeepsWhatNothingBeatsInAllThree) {
   EXPECT_EQ(front[2].settings.max_num_seqs, 4);
 }
 
-TEST(Frontier, EqualsBothStay) {
-  EXPECT_EQ(frontier_of({capacity(1, 5, 5, 5), capacity(2, 5, 5, 5)}).size(), 2u);
-}
+TEST(Frontier, EqualsBothStay) { EXPECT_EQ(frontier_of({capacity(1, 5, 5, 5), capacity(2, 5, 5, 5)}).size(), 2u); }
 
 TEST(Frontier, WithoutCapacityNotOnIt) {
   Capacity none;

@@ -12,8 +12,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "base/file.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "map/choose.h"
@@ -51,15 +51,18 @@ class StudyLock {
     const auto path = out / "lock";
     StudyLock lock;
     lock.fd_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-    if (lock.fd_ < 0) return fail(ErrorCode::kIo, "cannot write here", path.string());
+    if (lock.fd_ < 0)
+      return fail(ErrorCode::kIo, "cannot write here", path.string());
     if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0)
-      return fail(ErrorCode::kUsage, "another goodput is working on this study; wait for it or choose another --out", out.string());
+      return fail(ErrorCode::kUsage, "another goodput is working on this study; wait for it or choose another --out",
+                  out.string());
     return lock;
   }
   StudyLock(StudyLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   StudyLock& operator=(StudyLock&&) = delete;
   ~StudyLock() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0)
+      ::close(fd_);
   }
 
  private:
@@ -70,7 +73,11 @@ class StudyLock {
 class Mapper {
  public:
   Mapper(const MapOptions& options, MapPlan plan, Study& study, Progress& progress, const std::atomic<bool>& stop)
-      : options_(options), plan_(std::move(plan)), progress_(progress), stop_(stop), measurer_(options, study, progress, stop) {}
+      : options_(options),
+        plan_(std::move(plan)),
+        progress_(progress),
+        stop_(stop),
+        measurer_(options, study, progress, stop) {}
 
   Result<MapResult> run();
 
@@ -110,7 +117,8 @@ Result<void> Mapper::probe() {
   for (size_t i = 0; i < plan_.probes.size(); ++i) {
     const auto& p = plan_.probes[i];
     WorkloadSpec workload = options_.workload;
-    if (p.only_class) workload.classes = {workload.classes[*p.only_class]};
+    if (p.only_class)
+      workload.classes = {workload.classes[*p.only_class]};
     workload.arrivals = ArrivalKind::kClosed;
     workload.concurrency = p.concurrency;
     MeasuredPoint point = TRY(measurer_.run({.phase = "probe",
@@ -151,9 +159,10 @@ Result<void> Mapper::screen_settings() {
                         .finalists = plan_.measured_settings + 1,
                         .finalist_requests = plan_.finalist_requests,
                         .threads = static_cast<int>(std::max<size_t>(1, allowed_cpus().size()))};
-  result_.capacity = TRY(screen(plan_.grid, *found_.engine, options, [&](double done) {
-    progress_.update(done, fmt::format("{} settings on virtual time", plan_.grid.size()));
-  }, stop_));
+  result_.capacity = TRY(screen(
+      plan_.grid, *found_.engine, options,
+      [&](double done) { progress_.update(done, fmt::format("{} settings on virtual time", plan_.grid.size())); },
+      stop_));
   if (const Capacity& top = result_.capacity.front(); top.predicted)
     progress_.note(fmt::format("predicted best: {} with {:.2f} good requests/s at {:.2f}/s", short_text(top.settings),
                                top.predicted->goodput_rps, top.predicted->rate));
@@ -163,12 +172,14 @@ Result<void> Mapper::screen_settings() {
 // Without a step log there is no simulator: the backlog's rate is the upper end of what each setting can sustain.
 Result<void> Mapper::bracket_by_backlog() {
   progress_.phase(2, kPhases, "backlog", plan_.probe_time);
-  std::vector<Settings> settings = options_.target == TargetKind::kRemote ? std::vector{options_.grid.base} : plan_.grid;
+  std::vector<Settings> settings =
+      options_.target == TargetKind::kRemote ? std::vector{options_.grid.base} : plan_.grid;
   if (options_.target == TargetKind::kLaunched) {
     std::vector<std::string> seen;
     std::erase_if(settings, [&](const Settings& s) {
       const auto command = render_launch(options_.launch, 1, s);
-      if (!command || std::ranges::find(seen, *command) != seen.end()) return true;
+      if (!command || std::ranges::find(seen, *command) != seen.end())
+        return true;
       seen.push_back(*command);
       return false;
     });
@@ -195,8 +206,9 @@ Result<void> Mapper::bracket_by_backlog() {
     result_.capacity.push_back(std::move(c));
   }
   std::ranges::stable_sort(result_.capacity, std::greater{}, [](const Capacity& c) { return c.predicted->rate; });
-  result_.notes.push_back("The server's own step log is not available, so nothing is simulated: rates are shares of each "
-                          "setting's backlog throughput, and only measured settings are compared.");
+  result_.notes.push_back(
+      "The server's own step log is not available, so nothing is simulated: rates are shares of each "
+      "setting's backlog throughput, and only measured settings are compared.");
   return {};
 }
 
@@ -216,27 +228,34 @@ std::vector<Capacity*> Mapper::to_measure() {
       add(&c);
       break;
     }
-  for (const auto& c : all) add(&c);
+  for (const auto& c : all)
+    add(&c);
   return chosen;
 }
 
 void Mapper::add_prediction(const PointRequest& request, const Point& measured) {
-  if (!found_.engine) return;
+  if (!found_.engine)
+    return;
   auto predicted = predict(request, *found_.engine);
   if (!predicted) {
     result_.notes.push_back("No prediction for " + measured.key + ": " + describe(predicted.error()));
     return;
   }
-  if (measured.verdict.valid()) errors_.push_back(prediction_row(measured, predicted->point));
+  if (measured.verdict.valid())
+    errors_.push_back(prediction_row(measured, predicted->point));
   result_.points.push_back(std::move(predicted->point));
 }
 
 Result<void> Mapper::measure() {
   progress_.phase(3, kPhases, "measure", plan_.measure_time);
-  struct Job { Capacity* capacity; double rate; };
+  struct Job {
+    Capacity* capacity;
+    double rate;
+  };
   std::vector<Job> jobs;
   for (Capacity* c : to_measure())
-    for (const double fraction : plan_.fractions) jobs.push_back({c, fraction * c->predicted->rate});
+    for (const double fraction : plan_.fractions)
+      jobs.push_back({c, fraction * c->predicted->rate});
   // Random order, so that a drift of the machine does not look like a difference between settings.
   Random order(options_.seed, "order of points");
   for (size_t i = jobs.size(); i > 1; --i)
@@ -266,23 +285,25 @@ Result<void> Mapper::measure() {
 }
 
 Result<std::vector<MeasuredPoint>> Mapper::replicate(const std::string& phase, const std::string& name,
-                                                     const WorkloadSpec& workload, const Settings& settings, double rate, int n,
-                                                     double& done, double share) {
+                                                     const WorkloadSpec& workload, const Settings& settings,
+                                                     double rate, int n, double& done, double share) {
   std::vector<MeasuredPoint> runs;
   for (int i = 0; i < n; ++i) {
     WorkloadSpec spec = workload;
     spec.rate = rate;
-    const PointRequest request{.phase = phase,
-                               .name = name,
-                               .settings = settings,
-                               .workload = spec,
-                               .seed = mix64(options_.seed, 100 + static_cast<uint64_t>(i)),  // fresh: never the search's
-                               .warm_up = plan_.warm_up,
-                               .window = plan_.confirm_window};
+    const PointRequest request{
+        .phase = phase,
+        .name = name,
+        .settings = settings,
+        .workload = spec,
+        .seed = mix64(options_.seed, 100 + static_cast<uint64_t>(i)),  // fresh: never the search's
+        .warm_up = plan_.warm_up,
+        .window = plan_.confirm_window};
     runs.push_back(TRY(measurer_.run(request, done, share)));
     done += share;
     result_.points.push_back(runs.back().point);
-    if (phase == "confirm") add_prediction(request, runs.back().point);
+    if (phase == "confirm")
+      add_prediction(request, runs.back().point);
   }
   return runs;
 }
@@ -298,11 +319,14 @@ void Mapper::choose(const Capacity& best, double rate, const std::vector<Measure
     choice.not_separable_from = not_separable(result_.capacity, best.settings, 0.05);
   }
   choice.undecided = undecided(runs, options_.floor);
-  if (options_.target == TargetKind::kLaunched) choice.flags = render_launch(options_.launch, 0, best.settings).value_or("");
-  if (options_.target == TargetKind::kEmbedded) choice.flags = "goodput serve " + serve_flags(best.settings);
-  choice.why = fmt::format("{} sustains the most good requests: every class stays at or above {:.0f} % attainment up to about "
-                           "{:.2f} requests/s.", short_text(best.settings), 100 * options_.floor,
-                           choice.capacity_rate.value_or(rate));
+  if (options_.target == TargetKind::kLaunched)
+    choice.flags = render_launch(options_.launch, 0, best.settings).value_or("");
+  if (options_.target == TargetKind::kEmbedded)
+    choice.flags = "goodput serve " + serve_flags(best.settings);
+  choice.why = fmt::format(
+      "{} sustains the most good requests: every class stays at or above {:.0f} % attainment up to about "
+      "{:.2f} requests/s.",
+      short_text(best.settings), 100 * options_.floor, choice.capacity_rate.value_or(rate));
   result_.chosen = std::move(choice);
 }
 
@@ -310,8 +334,10 @@ Result<void> Mapper::confirm() {
   progress_.phase(4, kPhases, "confirm", plan_.confirm_time);
   const Capacity* best = best_measured(result_.capacity);
   if (!best) {
-    result_.notes.push_back(fmt::format("No measured point kept every class at or above {:.0f} % attainment: there is no choice. "
-                                        "Loosen the targets or use a faster machine.", 100 * options_.floor));
+    result_.notes.push_back(
+        fmt::format("No measured point kept every class at or above {:.0f} % attainment: there is no choice. "
+                    "Loosen the targets or use a faster machine.",
+                    100 * options_.floor));
     return {};
   }
   const Capacity* largest = largest_batch(result_.capacity);
@@ -335,13 +361,15 @@ Result<void> Mapper::confirm() {
       rule.regret.value = 1;  // it has no capacity at all
       return rule;
     }
-    const auto rule_runs = TRY(replicate("confirm", "the rule", found_.workload, c.settings, rule_rate, n, done, share));
+    const auto rule_runs =
+        TRY(replicate("confirm", "the rule", found_.workload, c.settings, rule_rate, n, done, share));
     rule.goodput = goodput_estimate(rule_runs, [](const PointSummary& s) { return s.goodput_rps; });
     rule.regret = regret_estimate(rule_runs, runs);
     rule.measured = true;
     return rule;
   };
-  if (largest) result_.largest_batch = TRY(rule_of(*largest));
+  if (largest)
+    result_.largest_batch = TRY(rule_of(*largest));
   if (const Capacity* offline = best_offline(result_.capacity)) {
     if (largest && offline->settings == largest->settings) {
       result_.offline_throughput = result_.largest_batch;
@@ -349,9 +377,10 @@ Result<void> Mapper::confirm() {
       result_.offline_throughput = TRY(rule_of(*offline));
     } else if (offline->predicted && best->predicted) {
       // Simulated on both sides: the minutes go to the choice and to the rule that people follow.
-      result_.offline_throughput = Rule{.settings = offline->settings,
-                                        .goodput = {.value = offline->predicted->goodput_rps},
-                                        .regret = {.value = 1 - offline->predicted->goodput_rps / best->predicted->goodput_rps}};
+      result_.offline_throughput =
+          Rule{.settings = offline->settings,
+               .goodput = {.value = offline->predicted->goodput_rps},
+               .regret = {.value = 1 - offline->predicted->goodput_rps / best->predicted->goodput_rps}};
     }
   }
 
@@ -360,24 +389,33 @@ Result<void> Mapper::confirm() {
   double kept = 0, all = 0;
   for (const auto& c : quiet.classes) {
     all += c.share;
-    if (c.targets.interactive()) kept += c.share;
+    if (c.targets.interactive())
+      kept += c.share;
   }
   std::erase_if(quiet.classes, [](const ClassSpec& c) { return !c.targets.interactive(); });
   if (!quiet.classes.empty() && kept < all && plan_.background_replicates > 0) {
     // The same interactive arrivals per second, alone.
     const auto alone = TRY(replicate("background", "without background", quiet, best->settings, rate * kept / all,
                                      plan_.background_replicates, done, share));
-    result_.background = BackgroundCost{goodput_estimate(runs, interactive), goodput_estimate(alone, interactive), true};
+    result_.background =
+        BackgroundCost{goodput_estimate(runs, interactive), goodput_estimate(alone, interactive), true};
   }
   if (!runs.empty()) {
     result_.ttft_map = TtftMap{.settings = best->settings, .measured = {}, .predicted = {}};
     std::vector<RequestRecord> records;
-    for (const auto& r : runs) records.insert(records.end(), r.records.begin(), r.records.end());
+    for (const auto& r : runs)
+      records.insert(records.end(), r.records.begin(), r.records.end());
     result_.ttft_map->measured = ttft_cells(records);
     if (found_.engine) {
-      PointRequest longer{.phase = "ttft map", .name = "", .settings = best->settings, .workload = workload_at(rate),
-                          .seed = mix64(options_.seed, 5), .warm_up = seconds(2), .window = seconds(120)};
-      if (auto predicted = predict(longer, *found_.engine)) result_.ttft_map->predicted = ttft_cells(predicted->records);
+      PointRequest longer{.phase = "ttft map",
+                          .name = "",
+                          .settings = best->settings,
+                          .workload = workload_at(rate),
+                          .seed = mix64(options_.seed, 5),
+                          .warm_up = seconds(2),
+                          .window = seconds(120)};
+      if (auto predicted = predict(longer, *found_.engine))
+        result_.ttft_map->predicted = ttft_cells(predicted->records);
     }
   }
   return {};
@@ -390,18 +428,25 @@ Result<MapResult> Mapper::run() {
   result_.workload = options_.workload;
   result_.workload_hash = workload_hash(options_.workload);
   TRY(probe());
-  if (options_.stop_after == StopAfter::kProbe) return std::move(result_);
-  if (found_.engine) TRY(screen_settings());
-  else TRY(bracket_by_backlog());
+  if (options_.stop_after == StopAfter::kProbe)
+    return std::move(result_);
+  if (found_.engine)
+    TRY(screen_settings());
+  else
+    TRY(bracket_by_backlog());
   if (options_.stop_after == StopAfter::kScreen) {
-    if (found_.engine) result_.frontier = frontier_of(result_.capacity);
+    if (found_.engine)
+      result_.frontier = frontier_of(result_.capacity);
     return std::move(result_);
   }
   TRY(measure());
-  if (options_.stop_after != StopAfter::kMeasure) TRY(confirm());
+  if (options_.stop_after != StopAfter::kMeasure)
+    TRY(confirm());
   if (!found_.engine)
-    for (auto& c : result_.capacity) c.predicted.reset();
-  if (!errors_.empty()) result_.prediction_error = prediction_error(std::move(errors_));
+    for (auto& c : result_.capacity)
+      c.predicted.reset();
+  if (!errors_.empty())
+    result_.prediction_error = prediction_error(std::move(errors_));
   sort_by_goodput(result_.capacity);
   result_.frontier = frontier_of(result_.capacity);
   return std::move(result_);
@@ -411,10 +456,12 @@ Result<MapResult> Mapper::run() {
 std::string fingerprint(const MapOptions& o) {
   std::string grid;
   if (const auto all = settings_of(o.grid))
-    for (const auto& s : *all) grid += short_text(s) + ";";
-  return fmt::format("workload {}\nmodel {}\nlaunch {}\nbase_url {}\nsimulate {}\nkv_tokens {}\nbudget {}\nseed {}\nfloor {}\ngrid {}",
-                     workload_hash(o.workload), o.model.string(), o.launch, o.base_url, o.simulate, o.kv_tokens.count(),
-                     o.budget.count(), o.seed, o.floor, grid);
+    for (const auto& s : *all)
+      grid += short_text(s) + ";";
+  return fmt::format(
+      "workload {}\nmodel {}\nlaunch {}\nbase_url {}\nsimulate {}\nkv_tokens {}\nbudget {}\nseed {}\nfloor {}\ngrid {}",
+      workload_hash(o.workload), o.model.string(), o.launch, o.base_url, o.simulate, o.kv_tokens.count(),
+      o.budget.count(), o.seed, o.floor, grid);
 }
 
 }  // namespace
@@ -424,20 +471,26 @@ std::filesystem::path study_path(const std::filesystem::path& out) { return out 
 Result<MapResult> run_map(const MapOptions& options, const std::vector<std::string>& arguments, Progress& progress,
                           const std::atomic<bool>& stop) {
   MapPlan plan = TRY(make_plan(options));
-  if (options.target == TargetKind::kLaunched) TRY(render_launch(options.launch, 0, options.grid.base));
+  if (options.target == TargetKind::kLaunched)
+    TRY(render_launch(options.launch, 0, options.grid.base));
   TRY(make_directories(options.out));
   const auto path = study_path(options.out);
   const bool exists = std::filesystem::exists(path);
   if (exists && !options.resume)
-    return fail(ErrorCode::kUsage, "a study is already here; continue it with --resume or choose another --out", options.out.string());
-  if (!exists && options.resume) return fail(ErrorCode::kUsage, "there is no study to resume", path.string());
+    return fail(ErrorCode::kUsage, "a study is already here; continue it with --resume or choose another --out",
+                options.out.string());
+  if (!exists && options.resume)
+    return fail(ErrorCode::kUsage, "there is no study to resume", path.string());
   const StudyLock lock = TRY(StudyLock::take(options.out));
   auto study = TRY(Study::open(path, !exists));
   const std::string print = fingerprint(options);
   if (const auto stored = TRY(study->meta("options")); stored && *stored != print)
-    return fail(ErrorCode::kUsage, fmt::format("the study was begun with other options\n-- then\n{}\n-- now\n{}", *stored, print), path.string());
+    return fail(ErrorCode::kUsage,
+                fmt::format("the study was begun with other options\n-- then\n{}\n-- now\n{}", *stored, print),
+                path.string());
   TRY(study->set_meta("options", print));
-  if (!TRY(study->meta("arguments"))) TRY(study->set_meta("arguments", fmt::format("{}", fmt::join(arguments, "\n"))));
+  if (!TRY(study->meta("arguments")))
+    TRY(study->set_meta("arguments", fmt::format("{}", fmt::join(arguments, "\n"))));
   if (!TRY(study->meta("started")))
     TRY(study->set_meta("started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(unix_seconds()))));
   TRY(study->set_meta("workload", to_toml(options.workload)));
@@ -451,12 +504,14 @@ Result<MapResult> run_map(const MapOptions& options, const std::vector<std::stri
 
 Result<std::vector<std::string>> stored_arguments(const std::filesystem::path& out) {
   const auto path = study_path(out);
-  if (!std::filesystem::exists(path)) return fail(ErrorCode::kUsage, "there is no study to resume", path.string());
+  if (!std::filesystem::exists(path))
+    return fail(ErrorCode::kUsage, "there is no study to resume", path.string());
   const auto study = TRY(Study::open(path, false));
   const auto stored = TRY(study->meta("arguments"));
   std::vector<std::string> arguments;
   if (stored && !stored->empty())
-    for (const auto part : split(*stored, '\n')) arguments.emplace_back(part);
+    for (const auto part : split(*stored, '\n'))
+      arguments.emplace_back(part);
   return arguments;
 }
 

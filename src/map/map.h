@@ -17,8 +17,8 @@ namespace goodput {
 // The study file of an output folder.
 std::filesystem::path study_path(const std::filesystem::path& out);
 
-// Runs what the study file does not hold yet. kUsage: the folder holds a study and `resume` is off, or one made with other
-// options; kInterrupted: `stop` was set, the finished points are safe; kUnreachable, kFailed: see the message.
+// Runs what the study file does not hold yet. kUsage: the folder holds a study and `resume` is off, or one made with
+// other options; kInterrupted: `stop` was set, the finished points are safe; kUnreachable, kFailed: see the message.
 // `arguments` is stored, so that --resume needs none of them again.
 Result<MapResult> run_map(const MapOptions&, const std::vector<std::string>& arguments, Progress&,
                           const std::atomic<bool>& stop);

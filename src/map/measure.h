@@ -1,5 +1,5 @@
-// One measured point: a fresh server, a load generator in a process of its own, and everything both of them know, safe in
-// the study file before the next point begins. A point that the file already holds is read, not repeated.
+// One measured point: a fresh server, a load generator in a process of its own, and everything both of them know, safe
+// in the study file before the next point begins. A point that the file already holds is read, not repeated.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@
 namespace goodput {
 
 struct PointRequest {
-  std::string phase;         // "probe", "measure", "confirm", "background"
-  std::string name;          // what people see
+  std::string phase;  // "probe", "measure", "confirm", "background"
+  std::string name;   // what people see
   Settings settings;
-  WorkloadSpec workload;     // with its rate
+  WorkloadSpec workload;  // with its rate
   uint64_t seed = 1;
   Nanos warm_up, window;
-  int concurrency = 0;       // > 0: closed loop
+  int concurrency = 0;  // > 0: closed loop
 };
 
 struct MeasuredPoint {

@@ -21,8 +21,8 @@ Settings with(Settings s, int seqs, Tokens budget) {
   return s;
 }
 
-// One unloaded probe per class, then closed loops that fill batches of every size and budget of the grid, so that the cost
-// model sees the compositions it will be asked about.
+// One unloaded probe per class, then closed loops that fill batches of every size and budget of the grid, so that the
+// cost model sees the compositions it will be asked about.
 std::vector<MapPlan::Probe> probes_for(const MapOptions& options, Nanos time) {
   const auto& grid = options.grid;
   std::vector<MapPlan::Probe> probes;
@@ -45,7 +45,8 @@ std::vector<MapPlan::Probe> probes_for(const MapOptions& options, Nanos time) {
       probes.push_back({fmt::format("{} at once", at_once), grid.base, at_once, std::nullopt, Nanos(0)});
   }
   const Nanos each = std::max(milliseconds(1000), time / static_cast<int64_t>(probes.size()) - kPointOverhead / 2);
-  for (auto& probe : probes) probe.length = each;
+  for (auto& probe : probes)
+    probe.length = each;
   (void)unloaded;
   return probes;
 }
@@ -60,18 +61,21 @@ Result<std::vector<Settings>> settings_of(const Grid& grid) {
         Settings s = with(grid.base, seqs, budget);
         s.scheduling_policy = policy;
         s.batching = Batching::kContinuous;
-        if (validate(s)) all.push_back(s);
+        if (validate(s))
+          all.push_back(s);
       }
   if (grid.with_static && !grid.max_num_batched_tokens.empty())
     for (const int seqs : grid.max_num_seqs) {
       Settings s = with(grid.base, seqs, std::ranges::max(grid.max_num_batched_tokens));
       s.batching = Batching::kStatic;
-      if (validate(s)) all.push_back(s);
+      if (validate(s))
+        all.push_back(s);
     }
-  if (all.empty()) return fail(ErrorCode::kUsage, "no combination of the grid's settings is possible");
+  if (all.empty())
+    return fail(ErrorCode::kUsage, "no combination of the grid's settings is possible");
   if (all.size() > static_cast<size_t>(limits::kMaxSettings))
-    return fail(ErrorCode::kUsage, fmt::format("the grid has {} settings; at most {} are mapped in one study", all.size(),
-                                               limits::kMaxSettings));
+    return fail(ErrorCode::kUsage, fmt::format("the grid has {} settings; at most {} are mapped in one study",
+                                               all.size(), limits::kMaxSettings));
   return all;
 }
 
@@ -84,11 +88,16 @@ Result<MapPlan> make_plan(const MapOptions& options) {
   plan.point_overhead = kPointOverhead;
   plan.probe_time = std::clamp(options.budget / 10, seconds(8), seconds(60));
   plan.probes = probes_for(options, plan.probe_time);
-  plan.screen_time = options.target == TargetKind::kEmbedded ? std::clamp(options.budget / 15, seconds(4), seconds(40)) : Nanos(0);
+  plan.screen_time =
+      options.target == TargetKind::kEmbedded ? std::clamp(options.budget / 15, seconds(4), seconds(40)) : Nanos(0);
 
   // Long enough windows come first: fewer settings and rates rather than points that say nothing.
   const Nanos left = options.budget - plan.probe_time - plan.screen_time - seconds(4);
-  struct Shape { int settings; std::vector<double> fractions; int replicates, background; };
+  struct Shape {
+    int settings;
+    std::vector<double> fractions;
+    int replicates, background;
+  };
   const Shape shapes[] = {{4, {0.6, 0.8, 0.95}, 3, 2}, {3, {0.7, 0.95}, 3, 1}, {2, {0.9}, 3, 0}, {2, {0.9}, 2, 0}};
   for (const Shape& shape : shapes) {
     const int measured = shape.settings * static_cast<int>(shape.fractions.size());
@@ -102,11 +111,13 @@ Result<MapPlan> make_plan(const MapOptions& options) {
     plan.measure_window = plan.confirm_window = std::min(window - plan.warm_up, kLongestWindow);
     plan.measure_time = (plan.measure_window + plan.warm_up + kPointOverhead) * measured;
     plan.confirm_time = (plan.confirm_window + plan.warm_up + kPointOverhead) * confirmed;
-    if (plan.measure_window >= seconds(6)) break;
+    if (plan.measure_window >= seconds(6))
+      break;
   }
   if (plan.measure_window < kShortestWindow)
-    return fail(ErrorCode::kUsage, fmt::format("a budget of {} is too short: windows would be under {}; give at least 45s",
-                                               format_duration(options.budget), format_duration(kShortestWindow)),
+    return fail(ErrorCode::kUsage,
+                fmt::format("a budget of {} is too short: windows would be under {}; give at least 45s",
+                            format_duration(options.budget), format_duration(kShortestWindow)),
                 "--budget");
   plan.descriptors = 256;
   return plan;

@@ -26,7 +26,8 @@ TEST(Plan, ImpossibleCombinationsAreLeftOutAndAnEmptyGridIsAnError) {
   grid.max_num_batched_tokens = {Tokens(64), Tokens(256)};
   const auto some = settings_of(grid);
   ASSERT_TRUE(some);
-  for (const auto& s : *some) EXPECT_EQ(s.max_num_batched_tokens, Tokens(256));
+  for (const auto& s : *some)
+    EXPECT_EQ(s.max_num_batched_tokens, Tokens(256));
   grid.max_num_batched_tokens = {Tokens(64)};
   EXPECT_FALSE(settings_of(grid));
 }

@@ -9,19 +9,22 @@ namespace goodput {
 namespace {
 
 std::optional<double> relative(std::optional<double> predicted, std::optional<double> measured) {
-  if (!predicted || !measured || *measured <= 0) return std::nullopt;
+  if (!predicted || !measured || *measured <= 0)
+    return std::nullopt;
   return *predicted / *measured - 1;
 }
 
 void widen(std::optional<double>& worst, const std::optional<double>& value) {
-  if (value && (!worst || std::abs(*value) > std::abs(*worst))) worst = value;
+  if (value && (!worst || std::abs(*value) > std::abs(*worst)))
+    worst = value;
 }
 
 }  // namespace
 
 Schedule at_rate(const Schedule& unit, double rate) {
   Schedule schedule = unit;
-  for (auto& r : schedule.requests) r.at = from_seconds(to_seconds(r.at) / rate);
+  for (auto& r : schedule.requests)
+    r.at = from_seconds(to_seconds(r.at) / rate);
   return schedule;
 }
 

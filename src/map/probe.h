@@ -1,5 +1,5 @@
-// What the probe's points say: unloaded latencies, targets in milliseconds, the cost of an iteration, and the time a request
-// spends outside the engine.
+// What the probe's points say: unloaded latencies, targets in milliseconds, the cost of an iteration, and the time a
+// request spends outside the engine.
 #pragma once
 
 #include <map>
@@ -16,9 +16,9 @@ namespace goodput {
 
 struct ProbeFindings {
   std::map<std::string, std::pair<double, double>> unloaded_ms;  // class → (TTFT p50, TPOT p50)
-  WorkloadSpec workload;                 // targets resolved
-  std::optional<StepCostFit> fit;        // absent without a step log
-  std::optional<EngineModel> engine;     // likewise
+  WorkloadSpec workload;                                         // targets resolved
+  std::optional<StepCostFit> fit;                                // absent without a step log
+  std::optional<EngineModel> engine;                             // likewise
 };
 
 // `unloaded[c]` is class c's own probe. kFailed when a class produced nothing to measure by.

@@ -37,14 +37,16 @@ Result<double> backlog_tokens_per_s(const Settings& settings, const EngineModel&
   options.concurrency = 2 * settings.max_num_seqs;
   const SimulateResult result = TRY(simulate(unit, options));
   int64_t tokens = 0;
-  for (const auto& r : result.records) tokens += r.output_tokens.value_or(Tokens(0)).count();
+  for (const auto& r : result.records)
+    tokens += r.output_tokens.value_or(Tokens(0)).count();
   const double length = to_seconds(result.end.since_zero());
   return length > 0 ? double(tokens) / length : 0.0;
 }
 
 double requests_per_s(const Schedule& unit, double tokens_per_s) {
   int64_t tokens = 0;
-  for (const auto& r : unit.requests) tokens += r.output.count();
+  for (const auto& r : unit.requests)
+    tokens += r.output.count();
   return tokens_per_s * double(unit.requests.size()) / double(std::max<int64_t>(tokens, 1));
 }
 
@@ -61,22 +63,26 @@ WorkloadSpec at_unit_rate(WorkloadSpec workload) {
 }
 
 // Runs `work(i)` for i in [0, n) on `threads` threads; the first error ends it.
-Result<void> in_parallel(size_t n, int threads, const std::atomic<bool>& stop, const std::function<Result<void>(size_t)>& work) {
+Result<void> in_parallel(size_t n, int threads, const std::atomic<bool>& stop,
+                         const std::function<Result<void>(size_t)>& work) {
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   Result<void> outcome;
   const auto run = [&] {
     for (size_t i = next++; i < n; i = next++) {
       Result<void> done = stop ? fail(ErrorCode::kInterrupted, "interrupted") : work(i);
-      if (done) continue;
+      if (done)
+        continue;
       std::lock_guard lock(mutex);
-      if (outcome) outcome = std::move(done);
+      if (outcome)
+        outcome = std::move(done);
       next = n;
     }
   };
   {
     std::vector<std::jthread> pool;
-    for (int t = 1; t < threads; ++t) pool.emplace_back(run);
+    for (int t = 1; t < threads; ++t)
+      pool.emplace_back(run);
     run();
   }
   return outcome;
@@ -100,7 +106,8 @@ Result<Capacity> find_capacity(const Settings& settings, const EngineModel& engi
   Capacity capacity{.settings = settings};
   capacity.offline_tokens_per_s = TRY(backlog_tokens_per_s(settings, engine, unit));
   const double most = requests_per_s(unit, *capacity.offline_tokens_per_s);
-  if (most <= 0) return capacity;
+  if (most <= 0)
+    return capacity;
   const auto rules = class_rules(workload);
   double low = 0, high = 1.05 * most;  // nothing sustains more than the backlog's rate for long
   double rate = guess > 0 ? std::min(guess, high) : 0.6 * most;
@@ -111,12 +118,14 @@ Result<Capacity> find_capacity(const Settings& settings, const EngineModel& engi
     (attains(there, floor) ? low : high) = rate;
     rate = low == 0 ? high / 1.7 : std::sqrt(low * high);
   }
-  if (low > 0) capacity.predicted = TRY(simulate_at(settings, engine, unit, workload, low));
+  if (low > 0)
+    capacity.predicted = TRY(simulate_at(settings, engine, unit, workload, low));
   return capacity;
 }
 
-Result<std::vector<Capacity>> screen(const std::vector<Settings>& grid, const EngineModel& engine, const ScreenOptions& options,
-                                     const std::function<void(double)>& progress, const std::atomic<bool>& stop) {
+Result<std::vector<Capacity>> screen(const std::vector<Settings>& grid, const EngineModel& engine,
+                                     const ScreenOptions& options, const std::function<void(double)>& progress,
+                                     const std::atomic<bool>& stop) {
   const WorkloadSpec unit_workload = at_unit_rate(options.workload);
   const auto schedule_of = [&](int requests) {
     ScheduleOptions o;
@@ -141,10 +150,13 @@ Result<std::vector<Capacity>> screen(const std::vector<Settings>& grid, const En
 
   std::vector<Capacity*> finalists;
   for (auto& c : all)
-    if (c.predicted && static_cast<int>(finalists.size()) < options.finalists) finalists.push_back(&c);
+    if (c.predicted && static_cast<int>(finalists.size()) < options.finalists)
+      finalists.push_back(&c);
   for (const Capacity* rule : {largest_batch(all), best_offline(all)})
-    if (rule && std::ranges::find(finalists, rule) == finalists.end()) finalists.push_back(const_cast<Capacity*>(rule));
-  const auto best_static = std::ranges::find_if(all, [](const Capacity& c) { return c.settings.batching == Batching::kStatic; });
+    if (rule && std::ranges::find(finalists, rule) == finalists.end())
+      finalists.push_back(const_cast<Capacity*>(rule));
+  const auto best_static =
+      std::ranges::find_if(all, [](const Capacity& c) { return c.settings.batching == Batching::kStatic; });
   if (best_static != all.end() && std::ranges::find(finalists, &*best_static) == finalists.end())
     finalists.push_back(&*best_static);
   const Schedule lengthy = TRY(schedule_of(options.finalist_requests));

@@ -28,11 +28,11 @@ struct EngineModel {
 Capabilities capabilities_for(Capabilities, const Settings&);
 
 struct ScreenOptions {
-  WorkloadSpec workload;        // targets resolved
+  WorkloadSpec workload;  // targets resolved
   double floor = 0.90;
   uint64_t seed = 1;
-  int requests = 2000;          // per simulated run
-  int finalists = 6;            // of the best, simulated again with
+  int requests = 2000;  // per simulated run
+  int finalists = 6;    // of the best, simulated again with
   int finalist_requests = 20000;
   int threads = 2;
 };
@@ -40,8 +40,8 @@ struct ScreenOptions {
 // Simulates one setting at one rate.
 Result<Operating> simulate_at(const Settings&, const EngineModel&, const Schedule& at_unit_rate, const WorkloadSpec&,
                               double rate);
-// The largest rate at which every class attains the floor, within 2 %; `predicted` absent when even a nearly empty server
-// misses it. `guess`: where to look first, or 0.
+// The largest rate at which every class attains the floor, within 2 %; `predicted` absent when even a nearly empty
+// server misses it. `guess`: where to look first, or 0.
 Result<Capacity> find_capacity(const Settings&, const EngineModel&, const Schedule& at_unit_rate, const WorkloadSpec&,
                                double floor, double guess);
 // All settings, then the finalists and `always` (the rules' settings) on longer schedules. By falling goodput.

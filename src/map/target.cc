@@ -22,17 +22,19 @@
 namespace goodput {
 namespace {
 
-constexpr Nanos kOwnStartLimit = seconds(60);        // loading a large model from a slow disk
-constexpr Nanos kLaunchStartLimit = seconds(600);    // engines that compile kernels take minutes
+constexpr Nanos kOwnStartLimit = seconds(60);      // loading a large model from a slow disk
+constexpr Nanos kLaunchStartLimit = seconds(600);  // engines that compile kernels take minutes
 constexpr Nanos kStopGrace = seconds(20);
 
 // The last lines of a file, for an error message.
 std::string tail_of(const std::string& path) {
   const auto text = read_file(path, 64u << 20);
-  if (!text || trim(*text).empty()) return "it printed nothing";
+  if (!text || trim(*text).empty())
+    return "it printed nothing";
   std::string_view end = trim(*text);
   size_t from = end.size();
-  for (int line = 0; line < 6 && from != std::string_view::npos && from > 0; ++line) from = end.rfind('\n', from - 1);
+  for (int line = 0; line < 6 && from != std::string_view::npos && from > 0; ++line)
+    from = end.rfind('\n', from - 1);
   return fmt::format("the end of its output:\n{}", from == std::string_view::npos ? end : end.substr(from + 1));
 }
 
@@ -44,13 +46,18 @@ std::optional<std::string> read_line(int fd, Nanos limit, const std::atomic<bool
   const TimePoint until = monotonic_now() + limit;
   while (monotonic_now() < until && !stop) {
     pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, 50) <= 0) continue;
+    if (::poll(&ready, 1, 50) <= 0)
+      continue;
     char byte;
     const ssize_t n = ::read(fd, &byte, 1);
-    if (n == 0 || (n < 0 && errno != EINTR)) return std::nullopt;
-    if (n < 0) continue;
-    if (byte == '\n') return line;
-    if (line.size() < 65536) line += byte;
+    if (n == 0 || (n < 0 && errno != EINTR))
+      return std::nullopt;
+    if (n < 0)
+      continue;
+    if (byte == '\n')
+      return line;
+    if (line.size() < 65536)
+      line += byte;
   }
   return std::nullopt;
 }
@@ -88,10 +95,14 @@ Result<RunningServer> start_own(const MapOptions& options, const Settings& setti
   server.step_log = scratch + "/steps.bin";
   server.stderr_log = scratch + "/server.log";
   SpawnOptions spawn;
-  spawn.arguments = {self_path(), "serve", "--json", "--port", "0", "--step-log", server.step_log,
-                     "--kv-tokens", std::to_string(options.kv_tokens.count()), "--drain-limit", "1s"};
-  if (!options.model.empty()) spawn.arguments.insert(spawn.arguments.end(), {"--model", options.model.string()});
-  if (options.simulate) spawn.arguments.push_back("--simulate");
+  spawn.arguments = {self_path(),     "serve",       "--json",
+                     "--port",        "0",           "--step-log",
+                     server.step_log, "--kv-tokens", std::to_string(options.kv_tokens.count()),
+                     "--drain-limit", "1s"};
+  if (!options.model.empty())
+    spawn.arguments.insert(spawn.arguments.end(), {"--model", options.model.string()});
+  if (options.simulate)
+    spawn.arguments.push_back("--simulate");
   if (!options.engine_cpus.empty())
     spawn.arguments.insert(spawn.arguments.end(), {"--cpus", cpu_list(options.engine_cpus)});
   for (const SettingRow& row : setting_rows()) {
@@ -106,12 +117,14 @@ Result<RunningServer> start_own(const MapOptions& options, const Settings& setti
   std::filesystem::remove(server.step_log, ignored);
   server.child = TRY(Child::spawn(spawn));
   const auto line = read_line(server.child->stdout_fd(), kOwnStartLimit, stop);
-  if (stop) return fail(ErrorCode::kInterrupted, "interrupted");
+  if (stop)
+    return fail(ErrorCode::kInterrupted, "interrupted");
   if (!line) {
     server.child->wait(seconds(1));
-    if (auto dead = server.death()) return tl::unexpected(*dead);
-    return fail(ErrorCode::kFailed, fmt::format("the server did not get ready within {}; {}", format_duration(kOwnStartLimit),
-                                                tail_of(server.stderr_log)));
+    if (auto dead = server.death())
+      return tl::unexpected(*dead);
+    return fail(ErrorCode::kFailed, fmt::format("the server did not get ready within {}; {}",
+                                                format_duration(kOwnStartLimit), tail_of(server.stderr_log)));
   }
   const ServeReady ready = TRY(parse_ready(*line));
   server.base_url = fmt::format("http://127.0.0.1:{}", ready.port);
@@ -128,8 +141,10 @@ Result<int> free_port() {
   socklen_t size = sizeof address;
   const bool ok = fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                   ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  if (fd >= 0) ::close(fd);
-  if (!ok) return fail(ErrorCode::kExhausted, "no free port on 127.0.0.1");
+  if (fd >= 0)
+    ::close(fd);
+  if (!ok)
+    return fail(ErrorCode::kExhausted, "no free port on 127.0.0.1");
   return ntohs(address.sin_port);
 }
 
@@ -151,46 +166,57 @@ Result<RunningServer> launch(const MapOptions& options, const Settings& settings
   const TimePoint until = monotonic_now() + kLaunchStartLimit;
   std::string last = "nothing answered";
   while (monotonic_now() < until) {
-    if (stop) return fail(ErrorCode::kInterrupted, "interrupted");
-    if (auto dead = server.death()) return tl::unexpected(*dead);
+    if (stop)
+      return fail(ErrorCode::kInterrupted, "interrupted");
+    if (auto dead = server.death())
+      return tl::unexpected(*dead);
     const auto answer = http_fetch(address, question, seconds(2));
-    if (answer && answer->status == 200) return server;
+    if (answer && answer->status == 200)
+      return server;
     last = answer ? fmt::format("GET /v1/models answered {}", answer->status) : describe(answer.error());
     server.child->wait(milliseconds(100));
   }
-  return fail(ErrorCode::kUnreachable, fmt::format("the launched server was not ready within {}: {}; {}",
-                                                   format_duration(kLaunchStartLimit), last, tail_of(server.stderr_log)),
+  return fail(ErrorCode::kUnreachable,
+              fmt::format("the launched server was not ready within {}: {}; {}", format_duration(kLaunchStartLimit),
+                          last, tail_of(server.stderr_log)),
               command);
 }
 
 }  // namespace
 
 std::optional<Error> RunningServer::death() {
-  if (!child) return std::nullopt;
+  if (!child)
+    return std::nullopt;
   const auto status = child->poll();
-  if (!status) return std::nullopt;
+  if (!status)
+    return std::nullopt;
   return Error{ErrorCode::kFailed, fmt::format("the server {}; {}", describe_wait_status(*status), tail_of(stderr_log)),
                "server"};
 }
 
 Result<std::vector<StepRecord>> RunningServer::stop() {
-  if (!child) return std::vector<StepRecord>{};
-  if (auto dead = death()) return tl::unexpected(*dead);
+  if (!child)
+    return std::vector<StepRecord>{};
+  if (auto dead = death())
+    return tl::unexpected(*dead);
   child->stop(kStopGrace);
-  if (step_log.empty()) return std::vector<StepRecord>{};
+  if (step_log.empty())
+    return std::vector<StepRecord>{};
   const std::string bytes = TRY(read_file(step_log, 4ull << 30));
   return decode_steps(bytes);
 }
 
 Result<std::string> render_launch(std::string_view launch_template, int port, const Settings& settings) {
   std::vector<std::string_view> names{"port"};
-  for (const SettingRow& row : setting_rows()) names.push_back(row.name);
+  for (const SettingRow& row : setting_rows())
+    names.push_back(row.name);
   std::string command;
   bool has_port = false;
   for (size_t i = 0; i < launch_template.size();) {
     const size_t open = launch_template.find('{', i);
     command += launch_template.substr(i, open - i);
-    if (open == std::string_view::npos) break;
+    if (open == std::string_view::npos)
+      break;
     const size_t close = launch_template.find('}', open);
     if (launch_template.substr(open).starts_with("{{")) {  // a literal brace, as in JSON arguments
       command += '{';
@@ -207,9 +233,12 @@ Result<std::string> render_launch(std::string_view launch_template, int port, co
       command += setting_text(settings, name);
     } else {
       const auto near = nearest(name, names);
-      return fail(ErrorCode::kUsage, fmt::format("unknown placeholder {{{}}}{}", name,
-                                                 near ? fmt::format("; did you mean {{{}}}?", *near) : "; known are {port} and "
-                                                 "the settings' names, e.g. {max_num_seqs}"), "--launch");
+      return fail(ErrorCode::kUsage,
+                  fmt::format("unknown placeholder {{{}}}{}", name,
+                              near ? fmt::format("; did you mean {{{}}}?", *near)
+                                   : "; known are {port} and "
+                                     "the settings' names, e.g. {max_num_seqs}"),
+                  "--launch");
     }
     i = close + 1;
   }
@@ -223,7 +252,8 @@ std::string serve_flags(const Settings& settings) {
   std::string flags;
   for (const SettingRow& row : setting_rows()) {
     const std::string value = setting_text(settings, row.name);
-    if (value == setting_text(defaults, row.name)) continue;
+    if (value == setting_text(defaults, row.name))
+      continue;
     std::string name(row.name);
     std::ranges::replace(name, '_', '-');
     flags += fmt::format("{}--{} {}", flags.empty() ? "" : " ", name, value);
@@ -234,9 +264,12 @@ std::string serve_flags(const Settings& settings) {
 Result<RunningServer> start_server(const MapOptions& options, const Settings& settings, const std::string& scratch,
                                    const std::atomic<bool>& stop) {
   switch (options.target) {
-    case TargetKind::kEmbedded: return start_own(options, settings, scratch, stop);
-    case TargetKind::kLaunched: return launch(options, settings, scratch, stop);
-    case TargetKind::kRemote: return RunningServer{.base_url = options.base_url};
+    case TargetKind::kEmbedded:
+      return start_own(options, settings, scratch, stop);
+    case TargetKind::kLaunched:
+      return launch(options, settings, scratch, stop);
+    case TargetKind::kRemote:
+      return RunningServer{.base_url = options.base_url};
   }
   return fail(ErrorCode::kFailed, "unknown kind of target");
 }

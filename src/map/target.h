@@ -30,8 +30,8 @@ struct RunningServer {
   std::optional<Error> death();
 };
 
-// Starts (or finds) the server for these settings and waits until it answers. kFailed with the end of its own output when
-// it dies first; kUnreachable when it does not answer in time.
+// Starts (or finds) the server for these settings and waits until it answers. kFailed with the end of its own output
+// when it dies first; kUnreachable when it does not answer in time.
 Result<RunningServer> start_server(const MapOptions&, const Settings&, const std::string& scratch_dir,
                                    const std::atomic<bool>& stop);
 

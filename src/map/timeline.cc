@@ -13,7 +13,8 @@ Schedule example_schedule() {
     ScheduledRequest r;
     r.index = i;
     r.output = Tokens(kOutputs[i]);
-    for (TokenId t = 0; t < 4; ++t) r.prompt.push_back(static_cast<TokenId>(100 * (i + 1)) + t);  // nothing is shared
+    for (TokenId t = 0; t < 4; ++t)
+      r.prompt.push_back(static_cast<TokenId>(100 * (i + 1)) + t);  // nothing is shared
     schedule.requests.push_back(std::move(r));
   }
   return schedule;
@@ -26,7 +27,8 @@ Result<Timeline> play(Batching batching, const StepCost& cost) {
   options.settings.max_model_len = Tokens(256);
   options.settings.batching = batching;
   options.settings.static_batch_wait = Nanos(0);
-  options.capabilities.kv = {.block_size = options.settings.block_size, .total = Blocks(256), .per_slot = Blocks(256), .slots = 8};
+  options.capabilities.kv = {
+      .block_size = options.settings.block_size, .total = Blocks(256), .per_slot = Blocks(256), .slots = 8};
   options.capabilities.max_batch_tokens = Tokens(64);
   options.capabilities.max_len = Tokens(256);
   options.cost = cost;
@@ -35,14 +37,16 @@ Result<Timeline> play(Batching batching, const StepCost& cost) {
   options.on_batch = [&](const Batch& batch, TimePoint start, TimePoint end) {
     TimelineStep step{.start_ms = to_ms(start.since_zero()), .end_ms = to_ms(end.since_zero()), .lanes = {}};
     for (const auto& s : batch.sequences) {
-      if (!first_id) first_id = s.id;
+      if (!first_id)
+        first_id = s.id;
       step.lanes.push_back({s.id.value() - first_id->value(), static_cast<int>(s.tokens.size()), s.decode});
     }
     timeline.steps.push_back(std::move(step));
   };
   const SimulateResult result = TRY(simulate(example_schedule(), options));
   for (const auto& r : result.records)
-    if (r.done) timeline.ended_ms.emplace_back(r.index, to_ms(r.done->since_zero()));
+    if (r.done)
+      timeline.ended_ms.emplace_back(r.index, to_ms(r.done->since_zero()));
   return timeline;
 }
 

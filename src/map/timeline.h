@@ -1,5 +1,5 @@
-// The small example that shows what iteration-level batching changes: a batch of four in which one sequence ends at step 5
-// and another at step 8, and a fifth request that waits.
+// The small example that shows what iteration-level batching changes: a batch of four in which one sequence ends at
+// step 5 and another at step 8, and a fifth request that waits.
 #pragma once
 
 #include <vector>

@@ -10,7 +10,8 @@ std::vector<size_t> steps_of(const Timeline& t, uint64_t request) {
   std::vector<size_t> steps;
   for (size_t i = 0; i < t.steps.size(); ++i)
     for (const auto& lane : t.steps[i].lanes)
-      if (lane.request == request) steps.push_back(i);
+      if (lane.request == request)
+        steps.push_back(i);
   return steps;
 }
 

@@ -35,16 +35,19 @@ std::vector<TtftCell> ttft_cells(std::span<const RequestRecord> records) {
   std::vector<std::vector<double>> cells(kPromptEdges.size() * kRunningEdges.size());
   for (const auto& r : records) {
     const auto t = ttft(r);
-    if (r.outcome != Outcome::kOk || !t || !r.prompt_tokens || !r.server || !r.server->scheduled) continue;
+    if (r.outcome != Outcome::kOk || !t || !r.prompt_tokens || !r.server || !r.server->scheduled)
+      continue;
     const TimePoint arrived = r.server->arrived.value_or(r.scheduled);
     const int running = std::clamp(before(starts, arrived) - before(ends, arrived), 0, 256);
-    const size_t cell = bin_of(kPromptEdges, std::clamp(r.prompt_tokens->count(), 0, (1 << 20) - 1)) * kRunningEdges.size() +
-                        bin_of(kRunningEdges, running);
+    const size_t cell =
+        bin_of(kPromptEdges, std::clamp(r.prompt_tokens->count(), 0, (1 << 20) - 1)) * kRunningEdges.size() +
+        bin_of(kRunningEdges, running);
     cells[cell].push_back(to_ms(*t));
   }
   std::vector<TtftCell> out;
   for (size_t i = 0; i < cells.size(); ++i) {
-    if (cells[i].empty()) continue;
+    if (cells[i].empty())
+      continue;
     std::ranges::sort(cells[i]);
     const size_t p = i / kRunningEdges.size(), q = i % kRunningEdges.size();
     out.push_back({kPromptEdges[p], kPromptEdges[p + 1], kRunningEdges[q], kRunningEdges[q + 1], cells[i].size(),

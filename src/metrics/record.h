@@ -83,14 +83,14 @@ using KvPairs = Quantity<struct KvPairsTag, int64_t>;
 
 // What an iteration computed; the regressors of the step-cost model.
 struct StepShape {
-  Tokens prefill{0};   // prompt tokens computed
+  Tokens prefill{0};  // prompt tokens computed
   // Σ over scheduled sequences of tokens computed × KV length after them, in forward passes of fewer than kDenseTokens
   // tokens and in larger ones; and tokens computed × all KV in use, likewise. See Batch::shape().
   KvPairs kv_read{0}, kv_tiled{0};
   KvPairs kv_scanned{0}, kv_dense{0};
-  Tokens swapped{0};   // tokens whose KV moved between host and device
-  int decodes = 0;     // sequences that computed one new token
-  int passes = 1;      // forward passes that the executor needed
+  Tokens swapped{0};  // tokens whose KV moved between host and device
+  int decodes = 0;    // sequences that computed one new token
+  int passes = 1;     // forward passes that the executor needed
 
   bool operator==(const StepShape&) const = default;
 };

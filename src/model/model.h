@@ -38,12 +38,13 @@ class Model final : public Tokenizer {
   ~Model() override;
 
   ModelInfo info() const;
-  // Tokenizer: exact counts. `add_special` adds BOS/EOS as the model asks; `parse_special` lets "<|user|>" be one token.
+  // Tokenizer: exact counts. `add_special` adds BOS/EOS as the model asks; `parse_special` lets "<|user|>" be one
+  // token.
   std::vector<TokenId> tokenize(std::string_view text, bool add_special, bool parse_special) const override;
   std::string detokenize(std::span<const TokenId>) const override;
   std::string piece(TokenId) const override;  // may be a fraction of a UTF-8 character
   int vocabulary_size() const override;
-  bool is_special(TokenId) const override;    // control, unknown or unused
+  bool is_special(TokenId) const override;  // control, unknown or unused
 
   std::vector<TokenId> end_of_generation() const;
   // The model's own template (built-in list of libllama), or a plain "role: content" form if it has none.

@@ -1,5 +1,5 @@
-// Structurally valid GGUF models with random weights and a real tokenizer: no download, any size, the same bytes for the
-// same seed on every machine.
+// Structurally valid GGUF models with random weights and a real tokenizer: no download, any size, the same bytes for
+// the same seed on every machine.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace goodput {
 
-enum class SynthSize { kTiny, kSmall, kBase };   // ≈ 1M, 20M, 125M parameters
+enum class SynthSize { kTiny, kSmall, kBase };  // ≈ 1M, 20M, 125M parameters
 enum class SynthType { kQ8_0, kQ4_0 };
 
 struct SynthOptions {

@@ -1,10 +1,10 @@
 // Fits StepCost to a step log.
 //
 // Why relative errors, weighted by duration: a mixed step lasts fifty times a decode step, and goodput depends on both
-// (TTFT on the long ones, TPOT on the short ones). Plain least squares would see only the long, bare relative errors only
-// the short, which are most. Why robust: the operating system disturbs
-// a few steps by whole scheduling quanta, always upwards. Why every subset: with at most eleven coefficients the
-// non-negative optimum is the best of at most 2048 unconstrained fits, found without an iteration that could stall.
+// (TTFT on the long ones, TPOT on the short ones). Plain least squares would see only the long, bare relative errors
+// only the short, which are most. Why robust: the operating system disturbs a few steps by whole scheduling quanta,
+// always upwards. Why every subset: with at most eleven coefficients the non-negative optimum is the best of at most
+// 2048 unconstrained fits, found without an iteration that could stall.
 #include "plan/step_cost_fit.h"
 
 #include <algorithm>
@@ -19,10 +19,11 @@ namespace goodput {
 namespace {
 
 constexpr size_t kCoefficients = 11;
-constexpr std::array<const char*, kCoefficients> kNames{"base", "prefill", "decode", "kv", "tile", "scan", "crowd", "dense", "far", "pass", "swap"};
-constexpr size_t kRequired = 4;      // the others stay 0 where the log has none
-constexpr int kRounds = 20;          // of reweighting; it settles in five or six
-constexpr double kSlack = 0.1;       // a relative error that is never taken for a disturbance: the form itself is off by it
+constexpr std::array<const char*, kCoefficients> kNames{"base",  "prefill", "decode", "kv",   "tile", "scan",
+                                                        "crowd", "dense",   "far",    "pass", "swap"};
+constexpr size_t kRequired = 4;  // the others stay 0 where the log has none
+constexpr int kRounds = 20;      // of reweighting; it settles in five or six
+constexpr double kSlack = 0.1;   // a relative error that is never taken for a disturbance: the form itself is off by it
 constexpr double kCollinear = 1e-9;  // share of a column that the others must leave unexplained
 
 using Row = std::array<double, kCoefficients>;

@@ -14,7 +14,7 @@ struct StepCostFit {
   size_t steps = 0;                  // used
   double median_relative_error = 0;  // |predicted − seen| ÷ seen
   double p90_relative_error = 0;
-  double bias = 0;                   // Σ predicted ÷ Σ seen − 1
+  double bias = 0;  // Σ predicted ÷ Σ seen − 1
 };
 
 // kFailed when the log has too few distinct shapes to identify the coefficients (it says which).

@@ -2,8 +2,8 @@
 
 #include <sys/resource.h>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
+#include <boost/json.hpp>
 
 #include "base/text.h"
 
@@ -13,9 +13,12 @@ namespace {
 std::string target_text(const MapOptions& o) {
   switch (o.target) {
     case TargetKind::kEmbedded:
-      return fmt::format("the built-in engine{} with {}", o.simulate ? " (simulated)" : "", o.model.filename().string());
-    case TargetKind::kLaunched: return "launched: " + o.launch;
-    case TargetKind::kRemote: return o.base_url;
+      return fmt::format("the built-in engine{} with {}", o.simulate ? " (simulated)" : "",
+                         o.model.filename().string());
+    case TargetKind::kLaunched:
+      return "launched: " + o.launch;
+    case TargetKind::kRemote:
+      return o.base_url;
   }
   return "";
 }
@@ -42,7 +45,8 @@ std::string seconds_text(Nanos t) { return fmt::format("{:.0f} s", to_seconds(t)
 std::string plan_text(const MapOptions& o, const MapPlan& p) {
   const int points = p.measured_settings * static_cast<int>(p.fractions.size());
   std::vector<std::string> shares;
-  for (const double f : p.fractions) shares.push_back(fmt::format("{:.0f} %", 100 * f));
+  for (const double f : p.fractions)
+    shares.push_back(fmt::format("{:.0f} %", 100 * f));
   std::string text;
   text += fmt::format("target       {}\n", target_text(o));
   text += fmt::format("workload     {} (hash {})\n", o.workload.name, workload_hash(o.workload).substr(0, 12));
@@ -54,10 +58,12 @@ std::string plan_text(const MapOptions& o, const MapPlan& p) {
   if (o.target == TargetKind::kEmbedded)
     text += fmt::format("screen       {:>6}  {} settings on virtual time, {} requests a run, {} for the finalists\n",
                         seconds_text(p.screen_time), p.grid.size(), p.screen_requests, p.finalist_requests);
-  text += fmt::format("measure      {:>6}  {} settings at {} of capacity: {} windows of {}\n", seconds_text(p.measure_time),
-                      p.measured_settings, fmt::join(shares, ", "), points, format_duration(p.measure_window));
-  text += fmt::format("confirm      {:>6}  the choice and the largest batch, {} fresh seeds each{}\n", seconds_text(p.confirm_time),
-                      p.replicates, p.background_replicates ? "; then without background work" : "");
+  text +=
+      fmt::format("measure      {:>6}  {} settings at {} of capacity: {} windows of {}\n", seconds_text(p.measure_time),
+                  p.measured_settings, fmt::join(shares, ", "), points, format_duration(p.measure_window));
+  text += fmt::format("confirm      {:>6}  the choice and the largest batch, {} fresh seeds each{}\n",
+                      seconds_text(p.confirm_time), p.replicates,
+                      p.background_replicates ? "; then without background work" : "");
   text += fmt::format("in all       {:>6}  of a budget of {}\n", seconds_text(p.total()), seconds_text(o.budget));
   text += fmt::format("descriptors  {} of {}\nmemory       about {}\n", p.descriptors, descriptor_limit(),
                       format_bytes(expected_bytes(o, p)));
@@ -65,24 +71,23 @@ std::string plan_text(const MapOptions& o, const MapPlan& p) {
 }
 
 std::string plan_json(const MapOptions& o, const MapPlan& p) {
-  boost::json::object json{
-      {"schema", "goodput.plan/1"},
-      {"target", target_text(o)},
-      {"workload_hash", workload_hash(o.workload)},
-      {"settings", p.grid.size()},
-      {"probes", p.probes.size()},
-      {"measured_settings", p.measured_settings},
-      {"fractions", boost::json::array(p.fractions.begin(), p.fractions.end())},
-      {"window_s", to_seconds(p.measure_window)},
-      {"replicates", p.replicates},
-      {"seconds",
-       {{"probe", to_seconds(p.probe_time)},
-        {"screen", to_seconds(p.screen_time)},
-        {"measure", to_seconds(p.measure_time)},
-        {"confirm", to_seconds(p.confirm_time)},
-        {"total", to_seconds(p.total())}}},
-      {"descriptors", p.descriptors},
-      {"memory_bytes", expected_bytes(o, p)}};
+  boost::json::object json{{"schema", "goodput.plan/1"},
+                           {"target", target_text(o)},
+                           {"workload_hash", workload_hash(o.workload)},
+                           {"settings", p.grid.size()},
+                           {"probes", p.probes.size()},
+                           {"measured_settings", p.measured_settings},
+                           {"fractions", boost::json::array(p.fractions.begin(), p.fractions.end())},
+                           {"window_s", to_seconds(p.measure_window)},
+                           {"replicates", p.replicates},
+                           {"seconds",
+                            {{"probe", to_seconds(p.probe_time)},
+                             {"screen", to_seconds(p.screen_time)},
+                             {"measure", to_seconds(p.measure_time)},
+                             {"confirm", to_seconds(p.confirm_time)},
+                             {"total", to_seconds(p.total())}}},
+                           {"descriptors", p.descriptors},
+                           {"memory_bytes", expected_bytes(o, p)}};
   return boost::json::serialize(json) + "\n";
 }
 

@@ -98,7 +98,14 @@ void write_cost(JsonWriter& w, const MapResult& m) {
     return;
   }
   w.begin_object().field("base_ns", m.cost->base_ns).field("prefill_ns", m.cost->prefill_ns);
-  w.field("decode_ns", m.cost->decode_ns).field("kv_ns", m.cost->kv_ns).field("tile_ns", m.cost->tile_ns).field("scan_ns", m.cost->scan_ns).field("crowd_ns", m.cost->crowd_ns).field("dense_ns", m.cost->dense_ns).field("far_ns", m.cost->far_ns).field("pass_ns", m.cost->pass_ns);
+  w.field("decode_ns", m.cost->decode_ns)
+      .field("kv_ns", m.cost->kv_ns)
+      .field("tile_ns", m.cost->tile_ns)
+      .field("scan_ns", m.cost->scan_ns)
+      .field("crowd_ns", m.cost->crowd_ns)
+      .field("dense_ns", m.cost->dense_ns)
+      .field("far_ns", m.cost->far_ns)
+      .field("pass_ns", m.cost->pass_ns);
   w.field("swap_ns", m.cost->swap_ns).field("median_relative_error", m.cost_median_error);
   w.field("p90_relative_error", m.cost_p90_error).end_object();
 }

@@ -33,15 +33,16 @@ struct KvOp {
 struct ScheduledSequence {
   RequestId id;
   Slot slot;
-  Tokens first{0};                   // position of tokens[0]; equals the KV length of the slot after the ops
-  std::span<const TokenId> tokens;   // valid until apply()
-  bool samples = false;              // the last token's logits are sampled
-  bool decode = false;               // generates (its prompt is computed), as opposed to prefill
+  Tokens first{0};                  // position of tokens[0]; equals the KV length of the slot after the ops
+  std::span<const TokenId> tokens;  // valid until apply()
+  bool samples = false;             // the last token's logits are sampled
+  bool decode = false;              // generates (its prompt is computed), as opposed to prefill
 };
 
-// From so many tokens in one forward pass ggml's CPU flash attention works in tiles of 64 × 64, which it skips only where
-// no row needs any of it (GGML_FA_TILE_Q of ggml-cpu/ops.cpp). Rows of different sequences in one tile then compute nearly
-// all KV in use: mixed iterations took three times as long as their parts. So decodes and prefill go in passes of their own.
+// From so many tokens in one forward pass ggml's CPU flash attention works in tiles of 64 × 64, which it skips only
+// where no row needs any of it (GGML_FA_TILE_Q of ggml-cpu/ops.cpp). Rows of different sequences in one tile then
+// compute nearly all KV in use: mixed iterations took three times as long as their parts. So decodes and prefill go in
+// passes of their own.
 inline constexpr Tokens kDenseTokens{64};
 
 struct Batch {
@@ -62,8 +63,8 @@ struct Batch {
   StepShape shape() const;
 };
 
-// The forward passes of a batch: one below kDenseTokens tokens; else the decodes, less than kDenseTokens a pass, and then
-// all prefill. Fills the pass of each sequence and returns their number.
+// The forward passes of a batch: one below kDenseTokens tokens; else the decodes, less than kDenseTokens a pass, and
+// then all prefill. Fills the pass of each sequence and returns their number.
 int forward_passes(const Batch&, std::vector<int>& pass_of_sequence);
 
 struct SequenceResult {
@@ -73,7 +74,7 @@ struct SequenceResult {
     kFailed,  // the request cannot go on; its slot holds what it would after kOk, until the kRelease of a later batch
   };
   Status status = Status::kOk;
-  std::optional<TokenId> sampled;    // present iff `samples` and kOk
+  std::optional<TokenId> sampled;  // present iff `samples` and kOk
 };
 
 struct StepResult {

@@ -7,10 +7,10 @@ namespace goodput {
 
 struct KvGeometry {
   Tokens block_size{16};
-  Blocks total{0};           // blocks of the whole cache
-  Blocks per_slot{0};        // most blocks one slot can hold (unified cells: total)
-  int slots = 0;             // usable slots, running and retained together, <= 256
-  bool share_copies = false; // sharing copies cells instead of adding an owner
+  Blocks total{0};            // blocks of the whole cache
+  Blocks per_slot{0};         // most blocks one slot can hold (unified cells: total)
+  int slots = 0;              // usable slots, running and retained together, <= 256
+  bool share_copies = false;  // sharing copies cells instead of adding an owner
   bool can_truncate = true;
 };
 

@@ -18,9 +18,9 @@ struct StepCost {
   double scan_ns = 0;     // per unit of StepShape::kv_scanned
   double crowd_ns = 0;    // per unit of kv_scanned × decodes: rows of many sequences push each other out of the caches
   double dense_ns = 0;    // per unit of StepShape::kv_dense
-  double far_ns = 0;      // more of it per unit beyond kFarPairs, where the mask (6 bytes a pair) no longer fits the caches
-  double pass_ns = 0;     // per forward pass beyond the first
-  double swap_ns = 0;     // per token moved
+  double far_ns = 0;  // more of it per unit beyond kFarPairs, where the mask (6 bytes a pair) no longer fits the caches
+  double pass_ns = 0;  // per forward pass beyond the first
+  double swap_ns = 0;  // per token moved
 
   Nanos of(const StepShape&) const;  // never below 1 ns
   bool operator==(const StepCost&) const = default;

@@ -42,7 +42,64 @@ TEST(BatchShape, HoldsTheLargestIteration) {
   Batch batch;
   const Tokens first = limits::kMaxModelLen - limits::kMaxBatchedTokens;
   batch.sequences.push_back({.first = first, .tokens = std::span(tokens)});
-  EXPECT_EQ(batch.shape().kv_read.count(), int64_t{65536} * (1 << 20)) << "more than an int32 holds";
+  batch.total = batch.live = limits::kMaxBatchedTokens;
+  EXPECT_EQ(batch.shape().kv_tiled.count(), int64_t{65536} * (1 << 20)) << "more than an int32 holds";
+  EXPECT_EQ(batch.shape().kv_dense.count(), int64_t{65536} * 65536);
+}
+
+// `decodes` sequences of one token, then one prompt chunk of `prefill` tokens.
+Batch mixed(const std::vector<TokenId>& tokens, int decodes, size_t prefill) {
+  Batch batch;
+  for (int i = 0; i < decodes; ++i)
+    batch.sequences.push_back({.first = Tokens(9), .tokens = std::span(tokens).first(1), .decode = true});
+  if (prefill > 0)
+    batch.sequences.push_back({.first = Tokens(0), .tokens = std::span(tokens).first(prefill)});
+  batch.total = Tokens(decodes) + Tokens(prefill);
+  batch.live = Tokens(1000);
+  return batch;
+}
+
+TEST(BatchShape, BelowTheDenseLimitAllIsOnePass) {
+  const std::vector<TokenId> tokens(1024);
+  const StepShape shape = mixed(tokens, 13, 50).shape();
+  EXPECT_EQ(shape.passes, 1);
+  EXPECT_EQ(shape.kv_read, KvPairs(13 * 10 + 50 * 50));
+  EXPECT_EQ(shape.kv_scanned, KvPairs(63 * 1000));
+  EXPECT_EQ(shape.kv_tiled, KvPairs(0));
+  EXPECT_EQ(shape.kv_dense, KvPairs(0));
+}
+
+TEST(BatchShape, FromItOnDecodesAndPrefillAreApart) {
+  const std::vector<TokenId> tokens(1024);
+  const StepShape shape = mixed(tokens, 30, 100).shape();
+  EXPECT_EQ(shape.passes, 2);
+  EXPECT_EQ(shape.kv_read, KvPairs(30 * 10));
+  EXPECT_EQ(shape.kv_scanned, KvPairs(30 * 1000));
+  EXPECT_EQ(shape.kv_tiled, KvPairs(100 * 100));
+  EXPECT_EQ(shape.kv_dense, KvPairs(100 * 1000));
+}
+
+TEST(ForwardPasses, AgreeWithTheShapeAndNeverMixOrGoDenseWithDecodes) {
+  const std::vector<TokenId> tokens(1024);
+  for (const int decodes : {0, 1, 13, 63, 64, 126, 127, 200})
+    for (const size_t prefill : {0, 1, 50, 64, 300}) {
+      if (decodes == 0 && prefill == 0)
+        continue;
+      const Batch batch = mixed(tokens, decodes, prefill);
+      std::vector<int> pass;
+      const int passes = forward_passes(batch, pass);
+      EXPECT_EQ(passes, batch.shape().passes) << decodes << " decodes, " << prefill << " prefill";
+      std::vector<int> decodes_in(passes), prefill_in(passes);
+      for (size_t i = 0; i < pass.size(); ++i)
+        ++(batch.sequences[i].decode ? decodes_in : prefill_in)[pass[i]];
+      for (int p = 0; p < passes; ++p) {
+        EXPECT_GT(decodes_in[p] + prefill_in[p], 0) << "an empty pass";
+        if (batch.total >= kDenseTokens) {
+          EXPECT_TRUE(decodes_in[p] == 0 || prefill_in[p] == 0);
+          EXPECT_LT(decodes_in[p], kDenseTokens.count());
+        }
+      }
+    }
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 //   submit / finish … next(now) → run elsewhere → apply(result, now) → events
 //
 // Invariants (property-tested): tokens in a batch <= max_num_batched_tokens; admitted <= max_num_seqs; used +
-// retained-only + free blocks = total; every accepted request ends exactly once; once submissions stop, all end within a
-// bounded number of steps.
+// retained-only + free blocks = total; every accepted request ends exactly once; once submissions stop, all end within
+// a bounded number of steps.
 #pragma once
 
 #include <memory>
@@ -22,14 +22,14 @@ namespace goodput {
 
 // Gauges and counters, all since construction.
 struct SchedulerState {
-  int running = 0;                    // admitted now
-  int waiting = 0;                    // queued now, preempted included
-  Blocks used{0};                     // blocks owned by running sequences
-  Blocks retained{0};                 // blocks owned by retained sequences only
+  int running = 0;     // admitted now
+  int waiting = 0;     // queued now, preempted included
+  Blocks used{0};      // blocks owned by running sequences
+  Blocks retained{0};  // blocks owned by retained sequences only
   Blocks total{0};
   uint64_t preemptions = 0;
-  uint64_t prefix_query_tokens = 0;   // prompt tokens looked up (first admissions only, as vLLM counts)
-  uint64_t prefix_hit_tokens = 0;     // of them found
+  uint64_t prefix_query_tokens = 0;  // prompt tokens looked up (first admissions only, as vLLM counts)
+  uint64_t prefix_hit_tokens = 0;    // of them found
 };
 
 class Scheduler {

@@ -15,17 +15,17 @@ enum class SchedulingPolicy : uint8_t { kFcfs, kPriority };
 enum class Batching : uint8_t { kContinuous, kStatic };
 
 struct Settings {
-  int max_num_seqs = 16;                   // sequences admitted at once, 1..256
-  Tokens max_num_batched_tokens{256};      // tokens in one iteration; >= max_num_seqs
-  Tokens max_model_len{4096};              // prompt + output of one request
-  Tokens block_size{16};                   // KV accounting and sharing unit
+  int max_num_seqs = 16;               // sequences admitted at once, 1..256
+  Tokens max_num_batched_tokens{256};  // tokens in one iteration; >= max_num_seqs
+  Tokens max_model_len{4096};          // prompt + output of one request
+  Tokens block_size{16};               // KV accounting and sharing unit
   bool enable_prefix_caching = true;
   bool enable_chunked_prefill = true;
   Tokens long_prefill_token_threshold{0};  // most prompt tokens of one request in an iteration; 0: no limit
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;
   Batching batching = Batching::kContinuous;
   Nanos static_batch_wait = milliseconds(50);  // static: start an incomplete batch after this wait
-  int max_num_queued_reqs = 1024;          // waiting requests beyond which submissions are rejected
+  int max_num_queued_reqs = 1024;              // waiting requests beyond which submissions are rejected
 
   bool operator==(const Settings&) const = default;
 };
