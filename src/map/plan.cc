@@ -30,7 +30,6 @@ std::vector<MapPlan::Probe> probes_for(const MapOptions& options, Nanos time) {
   const Tokens budget = std::ranges::max(grid.max_num_batched_tokens);
   for (size_t c = 0; c < options.workload.classes.size(); ++c)
     probes.push_back({"unloaded " + options.workload.classes[c].name, with(grid.base, most, budget), 1, c, Nanos(0)});
-  const size_t unloaded = probes.size();
   if (options.target != TargetKind::kRemote) {
     for (size_t i = 0; i < grid.max_num_seqs.size(); ++i) {
       const int seqs = grid.max_num_seqs[i];
@@ -47,7 +46,6 @@ std::vector<MapPlan::Probe> probes_for(const MapOptions& options, Nanos time) {
   const Nanos each = std::max(milliseconds(1000), time / static_cast<int64_t>(probes.size()) - kPointOverhead / 2);
   for (auto& probe : probes)
     probe.length = each;
-  (void)unloaded;
   return probes;
 }
 
@@ -90,6 +88,10 @@ Result<MapPlan> make_plan(const MapOptions& options) {
   plan.probes = probes_for(options, plan.probe_time);
   plan.screen_time =
       options.target == TargetKind::kEmbedded ? std::clamp(options.budget / 15, seconds(4), seconds(40)) : Nanos(0);
+
+  // The screen takes its share of the budget, down to what still tells settings apart.
+  plan.screen_requests = static_cast<int>(std::clamp(2000 * to_seconds(options.budget) / 300, 400.0, 2000.0));
+  plan.finalist_requests = 10 * plan.screen_requests;
 
   // Long enough windows come first: fewer settings and rates rather than points that say nothing.
   const Nanos left = options.budget - plan.probe_time - plan.screen_time - seconds(4);
