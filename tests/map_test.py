@@ -7,13 +7,24 @@ import sqlite3
 import subprocess
 import time
 
-from harness import GOODPUT, SCRATCH, goodput, goodput_json, run
+from harness import GOODPUT, SCRATCH, goodput, run
 
 SMALL = ["--simulate", "--budget", "45s", "--max-num-seqs", "4,16", "--max-num-batched-tokens", "256", "--kv-tokens", "16384", "--seed", "7"]
 POINT_KEYS = {"executor", "settings", "offered_rate", "achieved_rate", "requests", "regime", "verdict", "attainment", "goodput_rps",
               "token_goodput", "ttft_ms", "tpot_ms", "itl_ms", "icl_ms", "e2e_ms", "by_class", "throughput", "observed", "outcomes"}
 STUDY_KEYS = {"schema", "study_file", "report", "workload", "targets", "points", "capacity", "frontier", "chosen", "largest_batch",
               "offline_throughput", "background", "prediction_error"}
+
+
+def study_of(*arguments):
+    """The study of a map. On a busy machine its points may be INVALID and nothing chosen (exit 4): that is an answer too."""
+    done = goodput(*arguments, "--json")
+    assert done.returncode in (0, 4), f"{arguments}: exit {done.returncode}\n{done.stderr}"
+    study = json.loads(done.stdout)
+    if "--stop-after" not in arguments:
+        assert (done.returncode == 0) == (study["chosen"] is not None), done.returncode
+        assert study["chosen"] or study["notes"], "no choice, and no word why"
+    return study
 
 
 def hashes(out):
@@ -32,25 +43,24 @@ def hashes(out):
 
 def a_whole_study_answers():
     out = f"{SCRATCH}/whole"
-    study = goodput_json("map", *SMALL, "--out", out, "--json")
+    study = study_of("map", *SMALL, "--out", out)
     assert study["schema"] == "goodput.study/1"
     assert STUDY_KEYS <= study.keys(), STUDY_KEYS - study.keys()
     assert len(study["workload"]["hash"]) == 64
     for point in study["points"]:
         assert POINT_KEYS <= point.keys(), POINT_KEYS - point.keys()
     assert {c["settings"]["max_num_seqs"] for c in study["capacity"]} == {4, 16}
-    assert study["frontier"] and study["chosen"], study["notes"]
-    chosen = study["chosen"]
-    assert chosen["goodput"]["low"] <= chosen["goodput"]["value"] <= chosen["goodput"]["high"]
-    assert "--max-num-seqs" in chosen["flags"] or chosen["settings"]["max_num_seqs"] == 16
+    assert study["frontier"], study["notes"]
+    if chosen := study["chosen"]:
+        assert chosen["goodput"]["low"] <= chosen["goodput"]["value"] <= chosen["goodput"]["high"]
+        assert chosen["settings"]["max_num_seqs"] == 16 or f"--max-num-seqs {chosen['settings']['max_num_seqs']}" in chosen["flags"]
     assert os.path.getsize(study["report"]) > 50_000
-    text = open(study["report"]).read()
-    assert "http://" not in text.replace("http://www.w3.org", "").replace("http://127.0.0.1", "") or "src=\"http" not in text
-    assert not os.path.exists(f"{out}/tmp/job.json") or True
+    page = open(study["report"]).read()
+    assert 'src="http' not in page and 'href="http' not in page, "the report must not ask the network for anything"
     shown = goodput("study", "show", f"{out}/study.db")
-    assert shown.returncode == 0 and "confirm" in shown.stdout, shown.stderr
+    assert shown.returncode == 0 and "measure" in shown.stdout, shown.stderr
     assert goodput("study", "verify", f"{out}/study.db").returncode == 0
-    again = goodput_json("map", "--resume", "--out", out, "--json")  # nothing left to do: the same answer, at once
+    again = study_of("map", "--resume", "--out", out)  # nothing left to do: the same answer, at once
     assert again["points"] == study["points"] and again["chosen"] == study["chosen"] and again["capacity"] == study["capacity"]
 
 
@@ -72,10 +82,9 @@ def killed_at_any_instant_it_goes_on():
         for key, value in known.items():
             assert now.get(key) == value, f"attempt {attempt}: point changed or lost: {key}"
         known = now
-    study = goodput_json("map", "--resume", "--out", out, "--json")
+    study_of("map", "--resume", "--out", out)
     final = hashes(out)
-    assert all(final[k] == v for k, v in known.items())
-    assert study["chosen"]
+    assert final and all(final[k] == v for k, v in known.items())
     assert goodput("study", "verify", f"{out}/study.db").returncode == 0
     leftovers = subprocess.run(["pgrep", "-f", out], capture_output=True, text=True).stdout.split()
     assert not leftovers, f"processes survived: {leftovers}"
@@ -96,9 +105,9 @@ def ctrl_c_keeps_what_there_is():
 
 def it_stops_where_told():
     out = f"{SCRATCH}/stopped"
-    probe = goodput_json("map", *SMALL, "--out", out, "--stop-after", "probe", "--json")
+    probe = study_of("map", *SMALL, "--out", out, "--stop-after", "probe")
     assert probe["capacity"] == [] and probe["chosen"] is None and probe["points"]
-    screen = goodput_json("map", "--resume", "--out", out, "--stop-after", "screen", "--json")
+    screen = study_of("map", "--resume", "--out", out, "--stop-after", "screen")
     assert screen["capacity"] and screen["chosen"] is None
     assert all(c["measured"] is None for c in screen["capacity"])
 
@@ -114,8 +123,8 @@ def another_study_is_not_overwritten():
 def a_launched_server_is_mapped():
     out = f"{SCRATCH}/launched"
     launch = f"{GOODPUT} serve --simulate --port {{port}} --max-num-seqs {{max_num_seqs}}"
-    study = goodput_json("map", "--launch", launch, "--budget", "60s", "--max-num-seqs", "2,8", "--max-num-batched-tokens", "256",
-                         "--scheduling-policy", "fcfs", "--no-static", "--out", out, "--json")
+    study = study_of("map", "--launch", launch, "--budget", "60s", "--max-num-seqs", "2,8", "--max-num-batched-tokens", "256",
+                     "--scheduling-policy", "fcfs", "--no-static", "--out", out)
     measured = [p for p in study["points"] if p["executor"] == "remote"]
     assert measured and study["capacity"], study
     assert all(c["predicted"] is None for c in study["capacity"])

@@ -158,7 +158,9 @@ Result<MapOptions> options_of(const Flags& f) {
   o.launch = f.launch;
   o.base_url = f.base_url;
   o.simulate = f.simulate;
-  o.model = TRY(resolve_model(f.model));
+  // A foreign server has a vocabulary of its own: without a file of it, prompts are words of about the asked length.
+  if (o.target == TargetKind::kEmbedded || f.model != Flags{}.model)
+    o.model = TRY(resolve_model(f.model));
   o.kv_tokens = Tokens(f.kv_tokens);
   o.budget = TRY(parse_duration(f.budget));
   o.seed = f.seed;

@@ -1,5 +1,6 @@
 #include "cli/models.h"
 
+#include "model/model.h"
 #include "model/synth.h"
 
 namespace goodput {
@@ -10,6 +11,7 @@ Result<std::filesystem::path> resolve_model(const std::string& name) {
   std::error_code ignored;
   if (!std::filesystem::exists(name, ignored))
     return fail(ErrorCode::kNotFound, "no such file; give a GGUF file, or one of tiny, small, base", name);
+  TRY(Model::load(name, true));  // what is wrong with it is said now, not by a process started later
   return std::filesystem::absolute(name);
 }
 
