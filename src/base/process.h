@@ -60,9 +60,10 @@ std::string describe_wait_status(int status);
 // What /proc says; absent where it does not.
 std::optional<uint64_t> peak_rss_bytes(pid_t pid);  // VmHWM
 std::optional<uint64_t> rss_bytes(pid_t pid);       // VmRSS
+// Time on a processor, and runnable but waiting for one.
 struct ThreadTimes {
   Nanos running, waiting;
-};                                                              // on a processor; runnable but waiting for one
+};
 std::optional<ThreadTimes> thread_times(pid_t pid, pid_t tid);  // /proc/PID/task/TID/schedstat
 std::map<pid_t, ThreadTimes> times_of_threads(pid_t pid);       // of its threads now alive; empty: no such process
 
