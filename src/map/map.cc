@@ -243,6 +243,9 @@ void Mapper::add_prediction(const PointRequest& request, const Point& measured) 
   }
   if (measured.verdict.valid())
     errors_.push_back(prediction_row(measured, predicted->point));
+  // Its prompts have the same lengths and sharing but no text, so its own hash differs; readers pair the two by this
+  // one.
+  predicted->point.schedule_hash = measured.schedule_hash;
   result_.points.push_back(std::move(predicted->point));
 }
 
