@@ -19,10 +19,8 @@ if done.returncode != 0:
 error = json.loads(done.stdout)["prediction_error"]
 print(f"{'settings':<44} {'rate':>8} {'TTFT p50':>9} {'TPOT p50':>9} {'goodput':>9}")
 for row in error["rows"]:
-    s = row["settings"]
-    name = f"{s['max_num_seqs']} seqs, {s['max_num_batched_tokens']} tokens, {s['scheduling_policy']}, {s['batching']}"
     cells = "".join(f"{'–' if row[k] is None else format(row[k], '+.1%'):>10}" for k in BARS)
-    print(f"{name:<44} {row['rate']:>8.2f}{cells}")
+    print(f"{row['label']:<44} {row['rate']:>8.2f}{cells}")
 shares = {k: abs(error[k]) / bar for k, bar in BARS.items() if error[k] is not None}
 value = max(shares.values(), default=None)
 print(json.dumps({"name": "prediction", "value": value, "unit": "largest error / its bar", "bar": 1, "better": "lower",
