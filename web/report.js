@@ -144,11 +144,14 @@ const notes = () => data.notes.length
 function frontierSection() {
   const rows = data.capacity.filter(c => c.rate != null);
   if (rows.length === 0) return null;
-  const best = c => c.measured ?? c.predicted;
-  const pointFor = (c, axis) => ({x: best(c)[axis], y: c.goodput_rps,
-    text: `${c.label}\n${number(c.goodput_rps)} requests/s inside their targets\n${number(best(c)[axis])} ms · ${c.measured ? "measured" : "predicted"}`});
+  // Settings are compared on one kind of evidence: predictions cover them all, measurements only a few.
+  const simulated = rows.some(c => c.predicted);
+  const evidence = c => simulated ? c.predicted : c.measured;
+  const pointOf = (c, at, axis, how) => ({x: at[axis], y: at.goodput_rps,
+    text: `${c.label}\n${number(at.goodput_rps)} requests/s inside their targets\n${number(at[axis])} ms · ${how}`});
+  const pointFor = (c, axis) => pointOf(c, evidence(c), axis, simulated ? "predicted" : "measured");
   const series = axis => {
-    const have = rows.filter(c => best(c)[axis] != null);
+    const have = rows.filter(c => evidence(c)?.[axis] != null);
     const pick = test => have.filter(test).map(c => pointFor(c, axis));
     // The line: as latency is allowed to grow, the best goodput so far. In one plane the frontier of three figures is not a
     // curve, so its other members stand as diamonds below the line.
@@ -156,8 +159,9 @@ function frontierSection() {
       .filter((p, i, all) => all.slice(0, i).every(earlier => earlier.y < p.y)).map(p => ({...p, text: null}));
     const largest = data.largest_batch && idOf(data.largest_batch.settings);
     return [
-      {name: "predicted", colour: "soft", marker: "circle", hollow: true, points: pick(c => !c.measured)},
-      {name: "measured", colour: "soft", marker: "circle", points: pick(c => c.measured)},
+      {name: simulated ? "predicted, at its capacity" : "measured", colour: "soft", marker: "circle", hollow: simulated, points: pick(() => true)},
+      {name: "measured, at the largest rate tried that kept the floor", colour: "series-2", marker: "square", size: 4,
+        points: simulated ? rows.filter(c => c.measured?.[axis] != null).map(c => pointOf(c, c.measured, axis, "measured")) : []},
       {name: "best goodput within that latency", colour: "accent", line: true, marker: "none", points: bestSoFar},
       {name: "frontier", colour: "accent", marker: "diamond", hollow: true, points: pick(c => frontierIds.has(idOf(c.settings)))},
       {name: "largest batch", colour: "series-1", marker: "triangle", size: 6, points: pick(c => idOf(c.settings) === largest)},
@@ -167,7 +171,7 @@ function frontierSection() {
   const plot = (axis, title) => chart({title, unit: "goodput in requests/s; up and left is better", xTitle: "ms, at the setting's own capacity", series: series(axis), height: 330});
   const none = data.capacity.length - rows.length;
   return section("frontier", "The batch goodput frontier",
-    `Each mark is one setting at its own capacity: the largest rate at which every class keeps ${share(data.floor)} of its requests inside their targets. Diamonds are settings that no other beats in goodput, first token and gap at once.` +
+    `Each mark is one setting at its own capacity: the largest rate at which every class keeps ${share(data.floor)} of its requests inside their targets. Diamonds are settings that no other beats in goodput, first token and gap at once. Settings are compared as predicted, since only a few were measured; squares show how those did.` +
     (none ? ` ${plural(none, "setting")} of ${data.capacity.length} kept no rate and ${none === 1 ? "is" : "are"} not drawn.` : ""),
     key(series("interactive_ttft_p95_ms").filter(s => s.points.length)),
     el("div", {class: "plots"}, plot("interactive_ttft_p95_ms", "Time to first token, p95 interactive"),
@@ -341,7 +345,7 @@ function methodSection() {
     ["Program", data.version], ["Machine", data.machine], ["Model", data.model], ["Started", data.started],
     ["Seed", data.seed], ["Workload", `${data.workload.name}, ${data.workload.arrivals} arrivals`], ["Workload hash", data.workload.hash],
     ["Schedules", [...new Set(measured.map(p => `${p.schedule_hash.slice(0, 12)} (seed ${p.seed}, ${number(p.rate)} requests/s)`))].join("; ")],
-    ["Cost of a step", k && `${us(k.base_ns)} µs + ${us(k.prefill_ns)} µs per prompt token + ${us(k.decode_ns)} µs per decoding sequence + ${number(k.kv_ns)} ns per KV position read` +
+    ["Cost of a step", k && `${us(k.base_ns)} µs + ${us(k.prefill_ns)} µs per prompt token + ${us(k.decode_ns)} µs per decoding sequence + ${number(k.kv_ns)} ns per KV position read; further terms for long, crowded and mixed iterations stand in the JSON` +
       (k.median_relative_error != null ? `; median error ${share(k.median_relative_error, 1)}, p90 ${share(k.p90_relative_error, 1)}` : "")],
     ["Study file", data.study_file],
   ].filter(([, value]) => value);

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "cli/cpus.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "load/load.h"
@@ -165,12 +166,8 @@ void compare_prompts(const Schedule& schedule, BenchReport& report) {
 
 Result<BenchReport> measure(const Flags& f) {
   Plan p = TRY(plan_of(f));
-  if (!f.cpus.empty()) {
-    std::vector<int> cpus;
-    for (const auto part : split(f.cpus, ','))
-      cpus.push_back(static_cast<int>(TRY(parse_int(part))));
+  if (const auto cpus = TRY(parse_cpus(f.cpus, "--cpus")); !cpus.empty())
     TRY(pin_to_cpus(cpus));
-  }
   std::shared_ptr<const Model> model;
   if (!f.tokenizer.empty())
     model = TRY(Model::load(f.tokenizer, true));

@@ -7,22 +7,22 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "cli/cpus.h"
 #include "cli/interrupt.h"
 #include "cli/models.h"
+#include "cli/step_cost.h"
+#include "cli/step_log.h"
 #include "cli/verb.h"
 #include "engine/llama_executor.h"
 #include "engine/simulated_executor.h"
 #include "model/synth.h"
 #include "serve/api_response.h"
 #include "serve/server.h"
-#include "store/study.h"
 
 namespace goodput {
 namespace {
@@ -61,84 +61,6 @@ void declare_flags(CLI::App& app, Flags& f) {
   app.add_option("--step-log", f.step_log, "file for the record of every step, written at the end (see goodput steps)");
   app.add_option("--drain-limit", f.drain_limit, "how long requests may go on after SIGTERM")->capture_default_str();
   app.add_flag("--json", f.json, "one JSON line on stdout once the server is ready");
-}
-
-// Keeps every step in memory until the end: the engine's thread must never wait for a disk. Blocks, so that growing
-// never copies.
-class StepLog final : public StepSink {
- public:
-  void write(const StepRecord& step) override {
-    if (count_ >= limits::kMaxStepLogRecords)
-      return;
-    if (count_++ % kBlock == 0)
-      blocks_.emplace_back().reserve(kBlock);
-    blocks_.back().push_back(step);
-  }
-  // After the engine has gone.
-  Result<void> save(const std::string& path) const {
-    std::vector<StepRecord> all;
-    all.reserve(count_);
-    for (const auto& block : blocks_)
-      all.insert(all.end(), block.begin(), block.end());
-    if (count_ >= limits::kMaxStepLogRecords)
-      log::warn(fmt::format("the step log holds the first {} steps only", count_));
-    return write_file_atomically(path, encode_steps(all));
-  }
-
- private:
-  static constexpr size_t kBlock = 4096;
-  size_t count_ = 0;
-  std::vector<std::vector<StepRecord>> blocks_;
-};
-
-Result<void> set_cost(StepCost& cost, std::string_view key, double value) {
-  const std::pair<std::string_view, double*> kFields[] = {
-      {"base_ns", &cost.base_ns},   {"prefill_ns", &cost.prefill_ns}, {"decode_ns", &cost.decode_ns},
-      {"kv_ns", &cost.kv_ns},       {"tile_ns", &cost.tile_ns},       {"scan_ns", &cost.scan_ns},
-      {"crowd_ns", &cost.crowd_ns}, {"dense_ns", &cost.dense_ns},     {"far_ns", &cost.far_ns},
-      {"pass_ns", &cost.pass_ns},   {"swap_ns", &cost.swap_ns}};
-  for (const auto& [name, field] : kFields) {
-    if (name != key)
-      continue;
-    if (!(value >= 0 && value <= 1e15))
-      return fail(ErrorCode::kUsage, "a cost is 0 or more nanoseconds", std::string(key));
-    *field = value;
-    return {};
-  }
-  return fail(ErrorCode::kUsage,
-              "unknown cost; there are base_ns, prefill_ns, decode_ns, kv_ns, tile_ns, scan_ns, crowd_ns, dense_ns, "
-              "far_ns, pass_ns, swap_ns",
-              std::string(key));
-}
-
-Result<StepCost> cost_of(const Flags& f) {
-  // About the tiny model on one core: visible steps, prompts that take longer than decoding.
-  StepCost cost{.base_ns = 5e5, .prefill_ns = 2e4, .decode_ns = 1e5, .kv_ns = 1};
-  if (!f.cost_file.empty()) {
-    cost = {};
-    const std::string text = TRY(read_file(f.cost_file, limits::kMaxStudyFileBytes));
-    simdjson::dom::parser parser;
-    simdjson::dom::object object;
-    if (parser.parse(text).get(object))
-      return fail(ErrorCode::kUsage, "expected a JSON object of costs", f.cost_file);
-    for (const auto [key, element] : object) {
-      double value = 0;
-      if (element.get(value))
-        return fail(ErrorCode::kUsage, fmt::format("'{}' must be a number", key), f.cost_file);
-      TRY(set_cost(cost, key, value));
-    }
-  }
-  if (!f.cost.empty()) {
-    if (f.cost_file.empty())
-      cost = {};
-    for (const auto part : split(f.cost, ',')) {
-      const auto pair = split(part, '=');
-      if (pair.size() != 2)
-        return fail(ErrorCode::kUsage, fmt::format("expected name=nanoseconds, found '{}'", part), "--cost");
-      TRY(set_cost(cost, trim(pair[0]), TRY(parse_double(trim(pair[1])))));
-    }
-  }
-  return cost;
 }
 
 // The longest run of ordinary tokens: a simulated end of sequence would cut answers short.
@@ -183,13 +105,9 @@ Result<Plan> plan(const Flags& f) {
     return fail(ErrorCode::kUsage, "--speed, --cost and --cost-file belong to --simulate");
   Plan p;
   p.drain = TRY(parse_duration(f.drain_limit));
-  p.cost = TRY(cost_of(f));
-  if (!f.cpus.empty()) {
-    std::vector<int> cpus;
-    for (const auto part : split(f.cpus, ','))
-      cpus.push_back(static_cast<int>(TRY(parse_int(trim(part)))));
+  p.cost = TRY(parse_step_cost(f.cost, f.cost_file));
+  if (const auto cpus = TRY(parse_cpus(f.cpus, "--cpus")); !cpus.empty())
     TRY(pin_to_cpus(cpus));
-  }
   const std::filesystem::path file = TRY(resolve_model(f.model));
   p.model = TRY(Model::load(file, f.simulate));
   p.tokens = ordinary_tokens(*p.model);
