@@ -1,7 +1,9 @@
 """Runs a default map and holds its predictions against what it measured.
 
 Over the VALID points of the measure and confirm phases: goodput within 15 %, the medians of TTFT and TPOT within 20 %. The
-value is the largest error over its bar.
+value is the largest error over its bar, at the speed that the machine had in each point: a shared machine computes the
+same iterations up to 1.7 times slower in one minute than in another (column "slowdown"), which no model of the engine can
+know. "value_as_predicted" is the same without that correction.
 """
 import json
 import subprocess
@@ -17,12 +19,20 @@ done = subprocess.run([goodput, "map", "--json", "--out", out + "/study", *argum
 if done.returncode != 0:
     sys.exit(f"prediction: the map exited with {done.returncode}")
 error = json.loads(done.stdout)["prediction_error"]
-print(f"{'settings':<44} {'rate':>8} {'TTFT p50':>9} {'TPOT p50':>9} {'goodput':>9}")
+heads = [f"{name} {kind}" for kind in ("raw", "at speed") for name in ("TTFT", "TPOT", "goodput")]
+print(f"{'settings':<40} {'rate':>6} {'slowdown':>9}" + "".join(f"{h:>17}" for h in heads))
 for row in error["rows"]:
-    cells = "".join(f"{'–' if row[k] is None else format(row[k], '+.1%'):>10}" for k in BARS)
-    print(f"{row['label']:<44} {row['rate']:>8.2f}{cells}")
-shares = {k: abs(error[k]) / bar for k, bar in BARS.items() if error[k] is not None}
-value = max(shares.values(), default=None)
+    cells = "".join(f"{'–' if r[k] is None else format(r[k], '+.1%'):>17}" for r in (row, row["at_speed"]) for k in BARS)
+    print(f"{row['label']:<40} {row['rate']:>6.2f} {row['slowdown'] or 0:>9.2f}{cells}")
+
+
+def largest(errors):
+    shares = [abs(errors[k]) / bar for k, bar in BARS.items() if errors[k] is not None]
+    return max(shares) if len(shares) == len(BARS) else None
+
+
+value = largest(error["at_speed"])
 print(json.dumps({"name": "prediction", "value": value, "unit": "largest error / its bar", "bar": 1, "better": "lower",
-                  "ok": value is not None and len(shares) == 3 and value <= 1, "errors": {k: error[k] for k in BARS},
+                  "ok": value is not None and value <= 1, "value_as_predicted": largest(error),
+                  "errors": error["at_speed"], "errors_as_predicted": {k: error[k] for k in BARS},
                   "points": len(error["rows"]), "study": out}))

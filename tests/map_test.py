@@ -118,6 +118,10 @@ def another_study_is_not_overwritten():
     assert done.returncode == 2 and "--resume" in done.stderr, done.stderr
     missing = goodput("map", "--resume", "--out", f"{SCRATCH}/nothing")
     assert missing.returncode == 2 and "no study to resume" in missing.stderr, missing.stderr
+    other = goodput("map", "--resume", "--out", out, "--floor", "0.5", "--stop-after", "probe")
+    assert other.returncode == 2 and "--floor=0.5" in other.stderr, other.stderr
+    same = goodput("map", "--resume", *SMALL, "--out", out, "--stop-after", "probe")
+    assert same.returncode == 0, same.stderr
 
 
 def a_launched_server_is_mapped():

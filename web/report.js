@@ -320,12 +320,17 @@ function timelineSection() {
 function predictionSection() {
   const e = data.prediction_error;
   if (!e) return null;
-  const cell = name => row => row[name] == null ? "–" : signedShare(row[name]);
+  const cell = (name, of = row => row) => row => signedShare(of(row)[name]);
+  const atSpeed = row => row.at_speed;
+  const largest = errors => `${signedShare(errors.goodput)} of goodput, ${signedShare(errors.ttft_p50)} of median TTFT, ${signedShare(errors.tpot_p50)} of median TPOT`;
   return section("prediction", "How far the prediction was off",
-    `Predicted ÷ measured − 1 on every measured point. The largest: ${signedShare(e.goodput)} of goodput, ${signedShare(e.ttft_p50)} of median TTFT, ${signedShare(e.tpot_p50)} of median TPOT.`,
+    `Predicted ÷ measured − 1 on every measured point. The largest: ${largest(e)}. A shared machine changes its speed from minute to minute: “slowdown” is how much longer the iterations of a point took than the probe’s costs say of the same iterations. With that taken out, the largest errors are ${largest(e.at_speed)}.`,
     table("Error of prediction per measured point", [
       {head: "Setting", cell: row => row.label}, {head: "Offered", unit: "requests/s", cell: row => number(row.rate)},
       {head: "Goodput", cell: cell("goodput")}, {head: "TTFT p50", cell: cell("ttft_p50")}, {head: "TPOT p50", cell: cell("tpot_p50")},
+      {head: "Slowdown", unit: "of the machine", cell: row => number(row.slowdown)},
+      {head: "Goodput", unit: "at that speed", cell: cell("goodput", atSpeed)}, {head: "TTFT p50", unit: "at that speed", cell: cell("ttft_p50", atSpeed)},
+      {head: "TPOT p50", unit: "at that speed", cell: cell("tpot_p50", atSpeed)},
     ], e.rows));
 }
 

@@ -104,6 +104,7 @@ Result<MapResult> Mapper::run() {
   if (!found_.engine)
     for (auto& c : result_.capacity)
       c.predicted.reset();
+  note_drift();
   if (!errors_.empty())
     result_.prediction_error = prediction_error(std::move(errors_));
   sort_by_goodput(result_.capacity);

@@ -34,14 +34,22 @@ class Mapper {
   Result<void> bracket_by_backlog();
   Result<void> measure();
   Result<void> confirm();
-  Result<std::vector<MeasuredPoint>> replicate(const std::string& phase, const std::string& name, const WorkloadSpec&,
-                                               const Settings&, double rate, int n);
+  // One line of the comparison that confirms the choice.
+  struct Arm {
+    std::string phase, name;
+    WorkloadSpec workload;  // with its rate
+    Settings settings;
+    int replicates;
+    std::vector<MeasuredPoint> runs;
+  };
+  std::vector<Arm> arms_of(const Capacity& best) const;
+  Result<void> replicate(std::vector<Arm>&);
   void choose(const Capacity& best, double rate, const std::vector<MeasuredPoint>& runs);
-  Result<Rule> measure_rule(const Capacity& rule, const Capacity& best, const std::vector<MeasuredPoint>& runs);
-  Result<void> compare_rules(const Capacity& best, const std::vector<MeasuredPoint>& runs);
-  Result<void> compare_background(const Capacity& best, double rate, const std::vector<MeasuredPoint>& runs);
+  Rule rule_of(const Capacity& rule, const Capacity& best, const std::vector<Arm>&) const;
+  void compare_rules(const Capacity& best, const std::vector<Arm>&);
   void draw_ttft_map(const Capacity& best, double rate, const std::vector<MeasuredPoint>& runs);
-  void add_prediction(const PointRequest&, const Point& measured);
+  void note_drift();
+  void add_prediction(const PointRequest&, const MeasuredPoint&);
   std::vector<Capacity*> to_measure();
   WorkloadSpec workload_at(double rate) const;
 
@@ -53,7 +61,6 @@ class Mapper {
   ProbeFindings found_;
   std::vector<PredictionError::Row> errors_;
   MapResult result_;
-  double confirm_share_ = 0, confirmed_ = 0;  // of the confirm phase, for the progress display
 };
 
 }  // namespace goodput

@@ -31,28 +31,34 @@ std::pair<WorkloadSpec, double> without_background(const WorkloadSpec& workload)
 
 }  // namespace
 
-Result<std::vector<MeasuredPoint>> Mapper::replicate(const std::string& phase, const std::string& name,
-                                                     const WorkloadSpec& workload, const Settings& settings,
-                                                     double rate, int n) {
-  std::vector<MeasuredPoint> runs;
-  for (int i = 0; i < n; ++i) {
-    WorkloadSpec spec = workload;
-    spec.rate = rate;
-    const PointRequest request{
-        .phase = phase,
-        .name = name,
-        .settings = settings,
-        .workload = spec,
-        .seed = mix64(options_.seed, 100 + static_cast<uint64_t>(i)),  // fresh: never the search's
-        .warm_up = plan_.warm_up,
-        .window = plan_.confirm_window};
-    runs.push_back(TRY(measurer_.run(request, confirmed_, confirm_share_)));
-    confirmed_ += confirm_share_;
-    result_.points.push_back(runs.back().point);
-    if (phase == "confirm")
-      add_prediction(request, runs.back().point);
+// Replicate by replicate over all arms, not arm by arm: a machine that drifts then slows all of them alike, and what is
+// compared was measured within the same minute.
+Result<void> Mapper::replicate(std::vector<Arm>& arms) {
+  int total = 0, most = 0;
+  for (const Arm& arm : arms) {
+    total += arm.replicates;
+    most = std::max(most, arm.replicates);
   }
-  return runs;
+  int done = 0;
+  for (int i = 0; i < most; ++i)
+    for (Arm& arm : arms) {
+      if (i >= arm.replicates)
+        continue;
+      const PointRequest request{
+          .phase = arm.phase,
+          .name = arm.name,
+          .settings = arm.settings,
+          .workload = arm.workload,
+          .seed = mix64(options_.seed, 100 + static_cast<uint64_t>(i)),  // fresh: never the search's
+          .warm_up = plan_.warm_up,
+          .window = plan_.confirm_window};
+      arm.runs.push_back(TRY(measurer_.run(request, double(done) / total, 1.0 / total)));
+      ++done;
+      result_.points.push_back(arm.runs.back().point);
+      if (arm.phase == "confirm")
+        add_prediction(request, arm.runs.back());
+    }
+  return {};
 }
 
 void Mapper::choose(const Capacity& best, double rate, const std::vector<MeasuredPoint>& runs) {
@@ -77,7 +83,8 @@ void Mapper::choose(const Capacity& best, double rate, const std::vector<Measure
   result_.chosen = std::move(choice);
 }
 
-Result<Rule> Mapper::measure_rule(const Capacity& c, const Capacity& best, const std::vector<MeasuredPoint>& runs) {
+// The rule's runs are among the arms, unless its settings are the choice's or have no capacity at all.
+Rule Mapper::rule_of(const Capacity& c, const Capacity& best, const std::vector<Arm>& arms) const {
   Rule rule{.settings = c.settings};
   if (c.settings == best.settings) {
     rule.goodput = result_.chosen->goodput;
@@ -85,29 +92,29 @@ Result<Rule> Mapper::measure_rule(const Capacity& c, const Capacity& best, const
     rule.measured = true;
     return rule;
   }
-  const double rate = confirmation_rate(c);
-  if (rate <= 0) {
-    rule.regret.value = 1;  // it has no capacity at all
+  const auto arm =
+      std::ranges::find_if(arms, [&](const Arm& a) { return a.phase == "confirm" && a.settings == c.settings; });
+  if (arm == arms.end()) {
+    rule.regret.value = 1;
     return rule;
   }
-  const auto rule_runs = TRY(replicate("confirm", "the rule", found_.workload, c.settings, rate, plan_.replicates));
-  rule.goodput = goodput_estimate(rule_runs, [](const PointSummary& s) { return s.goodput_rps; });
-  rule.regret = regret_estimate(rule_runs, runs);
+  rule.goodput = goodput_estimate(arm->runs, [](const PointSummary& s) { return s.goodput_rps; });
+  rule.regret = regret_estimate(arm->runs, arms.front().runs);
   rule.measured = true;
   return rule;
 }
 
-Result<void> Mapper::compare_rules(const Capacity& best, const std::vector<MeasuredPoint>& runs) {
+void Mapper::compare_rules(const Capacity& best, const std::vector<Arm>& arms) {
   const Capacity* largest = largest_batch(result_.capacity);
   if (largest)
-    result_.largest_batch = TRY(measure_rule(*largest, best, runs));
+    result_.largest_batch = rule_of(*largest, best, arms);
   const Capacity* offline = best_offline(result_.capacity);
   if (!offline)
-    return {};
+    return;
   if (largest && offline->settings == largest->settings) {
     result_.offline_throughput = result_.largest_batch;
   } else if (offline->settings == best.settings || !found_.engine) {
-    result_.offline_throughput = TRY(measure_rule(*offline, best, runs));
+    result_.offline_throughput = rule_of(*offline, best, arms);
   } else if (offline->predicted && best.predicted) {
     // Simulated on both sides: the minutes go to the choice and to the rule that people follow.
     result_.offline_throughput =
@@ -115,19 +122,28 @@ Result<void> Mapper::compare_rules(const Capacity& best, const std::vector<Measu
              .goodput = {.value = offline->predicted->goodput_rps},
              .regret = {.value = 1 - offline->predicted->goodput_rps / best.predicted->goodput_rps}};
   }
-  return {};
 }
 
-Result<void> Mapper::compare_background(const Capacity& best, double rate, const std::vector<MeasuredPoint>& runs) {
-  const auto [quiet, share] = without_background(found_.workload);
-  if (quiet.classes.empty() || share >= 1 || plan_.background_replicates == 0)
-    return {};
-  // The same interactive arrivals per second, alone.
-  const auto alone = TRY(
-      replicate("background", "without background", quiet, best.settings, rate * share, plan_.background_replicates));
-  result_.background =
-      BackgroundCost{goodput_estimate(runs, interactive_goodput), goodput_estimate(alone, interactive_goodput), true};
-  return {};
+// The choice first, then the rules that are measured, then the interactive classes alone at their own arrivals per
+// second.
+std::vector<Mapper::Arm> Mapper::arms_of(const Capacity& best) const {
+  std::vector<Arm> arms;
+  const auto add = [&](const Capacity* c, const char* name) {
+    const bool known = c && std::ranges::any_of(arms, [&](const Arm& a) { return a.settings == c->settings; });
+    if (c && !known && confirmation_rate(*c) > 0)
+      arms.push_back({"confirm", name, workload_at(confirmation_rate(*c)), c->settings, plan_.replicates, {}});
+  };
+  add(&best, "the choice");
+  add(largest_batch(result_.capacity), "the rule");
+  if (!found_.engine)
+    add(best_offline(result_.capacity), "the rule");
+  auto [quiet, share] = without_background(found_.workload);
+  if (!quiet.classes.empty() && share < 1 && plan_.background_replicates > 0) {
+    quiet.rate = confirmation_rate(best) * share;
+    arms.push_back(
+        {"background", "without background", std::move(quiet), best.settings, plan_.background_replicates, {}});
+  }
+  return arms;
 }
 
 void Mapper::draw_ttft_map(const Capacity& best, double rate, const std::vector<MeasuredPoint>& runs) {
@@ -158,12 +174,15 @@ Result<void> Mapper::confirm() {
                     100 * options_.floor));
     return {};
   }
-  confirm_share_ = 1.0 / double(2 * plan_.replicates + plan_.background_replicates);
-  const double rate = confirmation_rate(*best);
-  const auto runs = TRY(replicate("confirm", "the choice", found_.workload, best->settings, rate, plan_.replicates));
+  std::vector<Arm> arms = arms_of(*best);
+  TRY(replicate(arms));
+  const double rate = arms.front().workload.rate;
+  const auto& runs = arms.front().runs;
   choose(*best, rate, runs);
-  TRY(compare_rules(*best, runs));
-  TRY(compare_background(*best, rate, runs));
+  compare_rules(*best, arms);
+  if (arms.back().phase == "background")
+    result_.background = BackgroundCost{goodput_estimate(runs, interactive_goodput),
+                                        goodput_estimate(arms.back().runs, interactive_goodput), true};
   draw_ttft_map(*best, rate, runs);
   return {};
 }

@@ -31,20 +31,47 @@ std::vector<Capacity*> Mapper::to_measure() {
   return chosen;
 }
 
-void Mapper::add_prediction(const PointRequest& request, const Point& measured) {
+void Mapper::add_prediction(const PointRequest& request, const MeasuredPoint& measured) {
   if (!found_.engine)
     return;
   auto predicted = predict(request, *found_.engine);
   if (!predicted) {
-    result_.notes.push_back("No prediction for " + measured.key + ": " + describe(predicted.error()));
+    result_.notes.push_back("No prediction for " + measured.point.key + ": " + describe(predicted.error()));
     return;
   }
-  if (measured.verdict.valid())
-    errors_.push_back(prediction_row(measured, predicted->point));
+  if (measured.point.verdict.valid()) {
+    PredictionError::Row row{.key = measured.point.key,
+                             .settings = measured.point.settings,
+                             .rate = measured.point.rate,
+                             .slowdown = slowdown(measured.steps, found_.engine->cost, measured.point.summary.window),
+                             .as_predicted = relative_errors(predicted->point, measured.point),
+                             .at_speed = {}};
+    if (row.slowdown)
+      if (const auto again = predict(request, slower(*found_.engine, *row.slowdown)))
+        row.at_speed = relative_errors(again->point, measured.point);
+    errors_.push_back(std::move(row));
+  }
   // Its prompts have the same lengths and sharing but no text, so its own hash differs; readers pair the two by this
   // one.
-  predicted->point.schedule_hash = measured.schedule_hash;
+  predicted->point.schedule_hash = measured.point.schedule_hash;
   result_.points.push_back(std::move(predicted->point));
+}
+
+// What was measured minutes apart is only alike where the machine was.
+void Mapper::note_drift() {
+  constexpr double kTolerated = 1.2;
+  double least = 1, most = 1;
+  for (const auto& row : errors_)
+    if (row.slowdown) {
+      least = std::min(least, *row.slowdown);
+      most = std::max(most, *row.slowdown);
+    }
+  if (most / least > kTolerated)
+    result_.notes.push_back(
+        fmt::format("The machine's speed drifted: the same iterations took between {:.2f} and {:.2f} times as long as "
+                    "in the probe. "
+                    "Differences between settings of that size may be the machine's; repeat on a quiet one.",
+                    least, most));
 }
 
 Result<void> Mapper::measure() {
@@ -73,7 +100,7 @@ Result<void> Mapper::measure() {
                                .window = plan_.measure_window};
     const MeasuredPoint point = TRY(measurer_.run(request, double(i) * share, share));
     result_.points.push_back(point.point);
-    add_prediction(request, point.point);
+    add_prediction(request, point);
     const Operating there = operating_at(jobs[i].rate, point.records, rules, point.point.summary.window);
     auto& measured = jobs[i].capacity->measured;
     if (point.point.verdict.valid() && meets_floor(there, options_.floor) && (!measured || there.rate > measured->rate))

@@ -19,6 +19,12 @@ void widen(std::optional<double>& worst, const std::optional<double>& value) {
     worst = value;
 }
 
+void widen(RelativeErrors& worst, const RelativeErrors& row) {
+  widen(worst.ttft_p50, row.ttft_p50);
+  widen(worst.tpot_p50, row.tpot_p50);
+  widen(worst.goodput, row.goodput);
+}
+
 }  // namespace
 
 Schedule at_rate(const Schedule& unit, double rate) {
@@ -66,21 +72,38 @@ Result<PredictedPoint> predict(const PointRequest& request, const EngineModel& e
   return out;
 }
 
-PredictionError::Row prediction_row(const Point& measured, const Point& predicted) {
-  return {measured.key,
-          measured.settings,
-          measured.rate,
-          relative(predicted.summary.overall.latency.ttft.p50, measured.summary.overall.latency.ttft.p50),
-          relative(predicted.summary.overall.latency.tpot.p50, measured.summary.overall.latency.tpot.p50),
-          relative(predicted.summary.goodput_rps, measured.summary.goodput_rps)};
+std::optional<double> slowdown(std::span<const StepRecord> steps, const StepCost& cost, Window window) {
+  double took = 0, expected = 0;
+  for (const StepRecord& s : steps) {
+    if (s.start < window.start || s.start >= window.end)
+      continue;
+    took += static_cast<double>(s.duration.count());
+    expected += static_cast<double>(cost.of(s.shape).count());
+  }
+  if (took <= 0 || expected <= 0)
+    return std::nullopt;
+  return took / expected;
+}
+
+EngineModel slower(EngineModel engine, double factor) {
+  engine.cost = engine.cost * factor;
+  engine.request_overhead = from_seconds(to_seconds(engine.request_overhead) * factor);
+  engine.token_overhead = from_seconds(to_seconds(engine.token_overhead) * factor);
+  return engine;
+}
+
+RelativeErrors relative_errors(const Point& predicted, const Point& measured) {
+  const auto &p = predicted.summary, &m = measured.summary;
+  return {.ttft_p50 = relative(p.overall.latency.ttft.p50, m.overall.latency.ttft.p50),
+          .tpot_p50 = relative(p.overall.latency.tpot.p50, m.overall.latency.tpot.p50),
+          .goodput = relative(p.goodput_rps, m.goodput_rps)};
 }
 
 PredictionError prediction_error(std::vector<PredictionError::Row> rows) {
   PredictionError error;
   for (const auto& row : rows) {
-    widen(error.ttft_p50, row.ttft_p50);
-    widen(error.tpot_p50, row.tpot_p50);
-    widen(error.goodput, row.goodput);
+    widen(error.as_predicted, row.as_predicted);
+    widen(error.at_speed, row.at_speed);
   }
   error.rows = std::move(rows);
   return error;

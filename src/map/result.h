@@ -59,16 +59,23 @@ struct BackgroundCost {  // interactive goodput with and without the classes tha
   bool measured = false;
 };
 
-// Relative errors of prediction over the measured points, as shares (0.1 = 10 %); the largest magnitude, signed.
+// Relative errors of prediction, predicted ÷ measured − 1, as shares (0.1 = 10 %).
+struct RelativeErrors {
+  std::optional<double> ttft_p50, tpot_p50, goodput;
+};
+// Two questions are kept apart. `as_predicted`: how far off was what the probe's costs said? `at_speed`: how far off is
+// the model once the machine's own change of speed since the probe is taken out, by repeating the prediction with all
+// costs multiplied by the point's slowdown?
 struct PredictionError {
   struct Row {
     std::string key;
     Settings settings;
     double rate;
-    std::optional<double> ttft_p50, tpot_p50, goodput;
+    std::optional<double> slowdown;  // of the machine in this point's window, see slowdown() in predict.h
+    RelativeErrors as_predicted, at_speed;
   };
   std::vector<Row> rows;
-  std::optional<double> ttft_p50, tpot_p50, goodput;
+  RelativeErrors as_predicted, at_speed;  // over the rows: the largest magnitude, signed
 };
 
 // One iteration of a timeline: who ran in it.

@@ -160,11 +160,23 @@ void write_prediction_error(JsonWriter& w, const std::optional<PredictionError>&
     w.null();
     return;
   }
-  w.begin_object().field("ttft_p50", e->ttft_p50).field("tpot_p50", e->tpot_p50).field("goodput", e->goodput);
+  const auto errors = [&](const RelativeErrors& errors_of) {
+    w.field("ttft_p50", errors_of.ttft_p50).field("tpot_p50", errors_of.tpot_p50).field("goodput", errors_of.goodput);
+  };
+  const auto both = [&](const RelativeErrors& as_predicted, const RelativeErrors& at_speed) {
+    errors(as_predicted);
+    w.key("at_speed").begin_object();
+    errors(at_speed);
+    w.end_object();
+  };
+  w.begin_object();
+  both(e->as_predicted, e->at_speed);
   w.key("rows").begin_array();
   for (const auto& row : e->rows) {
     w.begin_object().field("key", row.key).field("label", short_text(row.settings)).field("rate", row.rate);
-    w.field("ttft_p50", row.ttft_p50).field("tpot_p50", row.tpot_p50).field("goodput", row.goodput).end_object();
+    w.field("slowdown", row.slowdown);
+    both(row.as_predicted, row.at_speed);
+    w.end_object();
   }
   w.end_array().end_object();
 }

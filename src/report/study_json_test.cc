@@ -48,7 +48,7 @@ TEST_F(StudyJson, KeysAreThoseThatScriptsRelyOn) {
   for (const char* list : {"capacity", "frontier"})
     EXPECT_EQ(keys(root_[list].at(0)),
               "settings label rate goodput_rps attainment_by_class predicted measured offline_tokens_per_s");
-  EXPECT_EQ(keys(root_["prediction_error"]), "ttft_p50 tpot_p50 goodput rows");
+  EXPECT_EQ(keys(root_["prediction_error"]), "ttft_p50 tpot_p50 goodput at_speed rows");
   EXPECT_EQ(keys(root_["ttft_map"]["measured"].at(0)), "prompt_tokens running n ttft_p50_ms");
   EXPECT_EQ(keys(root_["timelines"].at(0)), "title steps ended");
 }

@@ -144,8 +144,12 @@ std::string study_text(const MapResult& m, const TextStyle& style) {
   }
   if (const auto& e = m.prediction_error) {
     const auto error = [](const std::optional<double>& v) { return v ? fmt::format("{:+.0f} %", *v * 100) : "-"; };
-    out += fmt::format("\nPrediction, largest error: goodput {}, TTFT p50 {}, TPOT p50 {}\n", error(e->goodput),
-                       error(e->ttft_p50), error(e->tpot_p50));
+    const auto line = [&](const RelativeErrors& r) {
+      return fmt::format("goodput {}, TTFT p50 {}, TPOT p50 {}", error(r.goodput), error(r.ttft_p50),
+                         error(r.tpot_p50));
+    };
+    out += fmt::format("\nPrediction, largest error: {}\n  at the speed the machine had in each point: {}\n",
+                       line(e->as_predicted), line(e->at_speed));
   }
   if (!m.notes.empty())
     out += "\n";

@@ -20,4 +20,13 @@ Nanos StepCost::of(const StepShape& shape) const {
   return Nanos(std::isfinite(ns) ? std::llround(std::clamp(ns, 1.0, kLongest)) : 1);
 }
 
+StepCost StepCost::operator*(double factor) const {
+  StepCost scaled = *this;
+  for (double* term :
+       {&scaled.base_ns, &scaled.prefill_ns, &scaled.decode_ns, &scaled.kv_ns, &scaled.tile_ns, &scaled.scan_ns,
+        &scaled.crowd_ns, &scaled.dense_ns, &scaled.far_ns, &scaled.pass_ns, &scaled.swap_ns})
+    *term *= factor;
+  return scaled;
+}
+
 }  // namespace goodput

@@ -22,7 +22,8 @@ struct StepCost {
   double pass_ns = 0;  // per forward pass beyond the first
   double swap_ns = 0;  // per token moved
 
-  Nanos of(const StepShape&) const;  // never below 1 ns
+  Nanos of(const StepShape&) const;         // never below 1 ns
+  StepCost operator*(double factor) const;  // every term: the same engine on a machine slower by `factor`
   bool operator==(const StepCost&) const = default;
 };
 
