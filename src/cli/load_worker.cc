@@ -91,6 +91,7 @@ Result<void> work(const Flags& flags) {
   result.audit = load.audit;
   result.interrupted = load.interrupted;
   result.schedule_hash = schedule.hash;
+  result.scheduled = schedule.requests.size();
   result.implied_hit_rate = implied_hit_rate(schedule, load);
   result.primed = !schedule.priming.empty();
   result.model = load.model;

@@ -13,7 +13,6 @@ constexpr Nanos kStep = milliseconds(1);
 std::optional<double> share(const std::optional<ThreadTimes>& from, const std::optional<ThreadTimes>& to, Nanos wall) {
   if (!from || !to || wall <= Nanos(0))
     return std::nullopt;
-  // Threads that ended in between take their waiting with them: never below 0.
   return std::max(0.0, to_seconds(to->waiting - from->waiting) / to_seconds(wall));
 }
 

@@ -210,6 +210,7 @@ std::string encode_result(const LoadJobResult& r) {
                        {"audit", to_object(r.audit)},
                        {"interrupted", r.interrupted},
                        {"schedule_hash", r.schedule_hash},
+                       {"scheduled", r.scheduled},
                        {"implied_hit_rate", r.implied_hit_rate},
                        {"primed", r.primed},
                        {"model", r.model},
@@ -229,7 +230,8 @@ Result<LoadJobResult> parse_result(std::string_view bytes) {
   if (!parsed)
     return broken(parsed.error().message);
   Reader in(*parsed);
-  for (const char* key : {"window_start_ns", "window_end_ns", "audit", "schedule_hash", "model", "record_bytes"})
+  for (const char* key :
+       {"window_start_ns", "window_end_ns", "audit", "schedule_hash", "scheduled", "model", "record_bytes"})
     in.require(key);
   if (in.text("schema") != std::string(kSchema))
     in.wrong("schema", std::string(kSchema));
@@ -239,6 +241,7 @@ Result<LoadJobResult> parse_result(std::string_view bytes) {
   r.interrupted = in.flag("interrupted");
   r.primed = in.flag("primed");
   r.schedule_hash = in.text("schedule_hash").value_or("");
+  r.scheduled = static_cast<uint64_t>(in.integer("scheduled", 0, INT64_MAX).value_or(0));
   r.implied_hit_rate = in.number("implied_hit_rate").value_or(0);
   r.model = in.text("model").value_or("");
   const auto size = in.integer("record_bytes", 0, INT64_MAX).value_or(0);

@@ -58,6 +58,7 @@ TEST(Job, ResultGoesThereAndBack) {
   r.audit.wait_share = 0.001;
   r.audit.server_before = r.audit.server_after = "m";
   r.schedule_hash = "abc";
+  r.scheduled = 12;
   r.implied_hit_rate = 0.5;
   r.model = "m \"x\"";
   r.problems = {{"HTTP 500", 3}};

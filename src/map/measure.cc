@@ -215,7 +215,8 @@ Result<MeasuredPoint> Measurer::measure(const PointRequest& request, const std::
   p.observed.peak_rss_bytes = peak;
   add_request_facts(p.observed, p.summary, out.records);
   p.audit = load.audit;
-  VerdictRules verdict{.open_loop = request.concurrency == 0, .expected_hit_rate = std::nullopt};
+  VerdictRules verdict{
+      .open_loop = request.concurrency == 0, .expected_hit_rate = std::nullopt, .scheduled = load.scheduled};
   if (request.settings.enable_prefix_caching)
     verdict.expected_hit_rate = load.implied_hit_rate;
   p.verdict = judge_point(out.records, p.summary, p.observed, load.audit, rules, verdict);

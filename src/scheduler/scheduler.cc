@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "scheduler/can_ever_run.h"
 #include "scheduler/passes.h"
 
 namespace goodput {
@@ -79,24 +80,10 @@ Result<void> Scheduler::Impl::check(const Request& r) const {
   const auto refuse = [&](std::string why) {
     return fail(ErrorCode::kUsage, std::move(why), fmt::format("request {}", r.id.value()));
   };
-  if (r.prompt.empty())
-    return refuse("the prompt is empty: expected at least one token");
-  if (r.max_new < Tokens(1))
-    return refuse(fmt::format("max_new is {}: expected at least 1", r.max_new.count()));
+  if (const auto possible = can_ever_run(r, s.settings, capabilities.kv); !possible)
+    return refuse(possible.error().message);
   if (alive.contains(r.id))
     return refuse("a request with this id is still being served");
-  const int64_t length = static_cast<int64_t>(r.prompt.size()) + r.max_new.count();
-  if (length > s.settings.max_model_len.count()) {
-    return refuse(fmt::format("{} prompt tokens and {} new ones exceed max_model_len {}", r.prompt.size(),
-                              r.max_new.count(), s.settings.max_model_len.count()));
-  }
-  const Blocks most = std::min(capabilities.kv.total, capabilities.kv.per_slot);
-  const Blocks blocks = blocks_for(Tokens(length - 1), s.settings.block_size);  // the last token is never computed
-  if (blocks > most) {
-    return refuse(fmt::format("{} prompt tokens and {} new ones need {} KV blocks of {} tokens, but there are {}",
-                              r.prompt.size(), r.max_new.count(), blocks.count(), s.settings.block_size.count(),
-                              most.count()));
-  }
   if (static_cast<int>(s.waiting.size()) >= s.settings.max_num_queued_reqs) {
     return fail(ErrorCode::kExhausted,
                 fmt::format("the queue is full: {} requests wait (max_num_queued_reqs)", s.waiting.size()),
