@@ -79,7 +79,7 @@ def configuration_precedence():
     assert 500 < total(GOODPUT_MAP_BUDGET="10m") <= 600
     assert 200 < total("--budget", "4m", GOODPUT_MAP_BUDGET="10m") <= 240
     shown = lambda **e: {f["flag"]: f for f in goodput_json("config", "show", "map", "--json", cwd=here, **e)["flags"]}
-    assert shown()["budget"] == {"flag": "budget", "value": "8m", "from": "./goodput.toml:2"}, shown()["budget"]
+    assert shown()["budget"] == {"flag": "budget", "value": "8m", "from": "goodput.toml:2"}, shown()["budget"]
     assert shown(GOODPUT_MAP_BUDGET="10m")["budget"]["from"] == "GOODPUT_MAP_BUDGET"
     assert shown()["seed"] == {"flag": "seed", "value": "1", "from": "default"}
     refused(["config", "show", "mpa"], 2, "no verb 'mpa'")
