@@ -11,6 +11,10 @@ list() {
   scheduler-step      one scheduling decision at 256 running sequences (microseconds; bar 10)
   simulate-speed      sequence-steps per second of the screen on one core (bar 2,000,000)
   decode-throughput   tokens/s through HTTP over llama-batched-bench of the same source (ratio; bar 0.92; builds the peer)
+  streams             CPU per token event at 10,000 streams on one core (us; bar 8)
+  stamp-error         kernel stamps against the server's send times at 10,000 streams (us at p99; bar 50)
+  client-cost         CPU per token event of a minimal aiohttp client over ours (ratio; bar 5; needs python3-aiohttp)
+  pacing              dispatch delay at 2,000 requests/s (us at p99; bar 200)
   prediction          a default map: largest prediction error over its bar (bar 1; five minutes)
 TEXT
 }
@@ -19,6 +23,12 @@ case "${1:-}" in
   scheduler-step) exec "$bin/bench/bench_scheduler_step" ;;
   simulate-speed) exec "$bin/bench/bench_simulate_speed" ;;
   decode-throughput) "$root/run" peers && exec python3 "$root/bench/decode_throughput.py" "$bin/src/goodput" "$root/.deps/peers/bin/llama-batched-bench" ;;
+  streams|stamp-error) exec "$bin/bench/bench_streams" "$1" ;;
+  client-cost)
+    python=python3
+    python3 -c "import aiohttp" 2>/dev/null || python=/usr/bin/python3  # Debian packages belong to the system's own
+    exec "$python" "$root/bench/client_cost.py" "$bin/bench/bench_streams" ;;
+  pacing) exec "$bin/bench/bench_pacing" ;;
   prediction) shift; exec python3 "$root/bench/prediction.py" "$bin/src/goodput" "$@" ;;
   ""|help|list) list ;;
   *) echo "run measure: unknown figure '$1'" >&2; list >&2; exit 2 ;;

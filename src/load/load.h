@@ -32,7 +32,8 @@ struct LoadOptions {
   Api api = Api::kCompletions;
   std::string model;  // empty: the first of /v1/models
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string api_key;  // never printed or stored
+  std::string api_key;                         // never printed or stored
+  std::string request_id_prefix = "goodput-";  // X-Request-Id of request i: this and i; empty: no such header
   bool stream = true;
   bool ignore_eos = true;
   Nanos request_timeout = seconds(120);

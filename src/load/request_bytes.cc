@@ -57,6 +57,8 @@ std::string request_bytes(const Url& base, const LoadOptions& options, std::stri
   const std::string body = boost::json::serialize(body_of(options, model, request));
   std::string out;
   append_head(out, "POST", base, options, options.api == Api::kChat ? "/v1/chat/completions" : "/v1/completions");
+  if (!options.request_id_prefix.empty())
+    out += "X-Request-Id: " + options.request_id_prefix + std::to_string(request.index) + "\r\n";
   out += options.stream ? "Accept: text/event-stream\r\n" : "Accept: application/json\r\n";
   out += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   return out += body;
@@ -75,6 +77,8 @@ Result<void> check_headers(const LoadOptions& options) {
       return fail(ErrorCode::kUsage, "a header needs a name without blanks and a value on one line", name);
     }
   }
+  if (!is_clean(options.request_id_prefix))
+    return fail(ErrorCode::kUsage, "the prefix of request ids contains a line break");
   if (!is_clean(options.api_key))
     return fail(ErrorCode::kUsage, "the API key contains a line break");
   return {};
