@@ -1,7 +1,6 @@
 #include "load/generator.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -18,8 +17,8 @@ constexpr int kBurst = 64;                         // sends between two looks at
 
 }  // namespace
 
-Generator::Generator(EventLoop loop, Address server, const LoadOptions& options, const std::atomic<bool>& stop)
-    : loop_(std::move(loop)), server_(std::move(server)), options_(options), stop_(stop), watch_(options.server_pid) {
+Generator::Generator(EventLoop loop, Route server, const LoadOptions& options, const std::atomic<bool>& stop)
+    : loop_(std::move(loop)), route_(std::move(server)), options_(options), stop_(stop), watch_(options.server_pid) {
   buffer_.resize(256 * 1024);
   realtime_offset_ = realtime_offset();
   watch_.clock_offset(realtime_offset_);
@@ -221,13 +220,13 @@ void Generator::finish_play(TimePoint now) {
 }
 
 // Whether the end of an exchange says that there is no such API, as long as nothing has ever shown that there is.
-std::optional<Error> Generator::not_an_api(Exchange& x, int error) const {
+std::optional<Error> Generator::not_an_api(Exchange& x, std::string_view why) const {
   const Capture& capture = x.receiver.capture();
   const auto unreachable = [&](std::string message) {
     return Error{ErrorCode::kUnreachable, std::move(message), options_.base_url};
   };
   if (x.ending == Ending::kConnectFailed)
-    return unreachable(std::string("cannot connect: ") + std::strerror(error));
+    return unreachable("cannot connect: " + std::string(why));
   if (capture.status == 0 && x.ending == Ending::kMalformed) {
     return unreachable("expected an HTTP server; " + describe_foreign_bytes(x.receiver.foreign_head()));
   }

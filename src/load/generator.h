@@ -17,6 +17,7 @@
 #include "load/load.h"
 #include "load/receiver.h"
 #include "net/event_loop.h"
+#include "net/wire.h"
 
 namespace goodput {
 
@@ -36,7 +37,7 @@ struct Play {
 
 class Generator {
  public:
-  Generator(EventLoop loop, Address server, const LoadOptions& options, const std::atomic<bool>& stop);
+  Generator(EventLoop loop, Route server, const LoadOptions& options, const std::atomic<bool>& stop);
 
   // Plays and returns the records by position in the list. Fails with kUnreachable while no answer has ever shown that
   // an API is there.
@@ -55,7 +56,7 @@ class Generator {
   enum class Phase : uint8_t { kFree, kConnecting, kSending, kReceiving, kIdle };
   static constexpr uint32_t kNone = UINT32_MAX;
   struct Connection {
-    Socket socket;
+    Wire wire;
     Phase phase = Phase::kFree;
     uint32_t serial = 0;  // a readiness of a former socket must not reach this one
     uint32_t exchange = kNone;
@@ -89,23 +90,26 @@ class Generator {
   void work_behind(size_t events);
   void conclude(uint32_t exchange);
   void finish_play(TimePoint now);
-  std::optional<Error> not_an_api(Exchange&, int error) const;
+  std::optional<Error> not_an_api(Exchange&, std::string_view why) const;
 
   // The wire (generator_wire.cc)
   uint32_t open_exchange(size_t position, TimePoint scheduled, TimePoint now);
   void send_on_idle_or_new(uint32_t exchange);
   void send_on_new(uint32_t exchange);
-  std::optional<uint32_t> open_connection(bool& exhausted, int& error);
+  std::optional<uint32_t> open_connection(bool& exhausted, std::string& why);
   void close_connection(uint32_t connection);
+  void set_up(uint32_t connection);
+  void want(uint32_t connection, bool write);
   void write_some(uint32_t connection);
   void read_some(uint32_t connection);
+  bool read_once(uint32_t connection);
   void on_ready(const EventLoop::Ready&);
   void broken(uint32_t connection, Ending);
-  void end(uint32_t exchange, Ending, TimePoint when, int error = 0);
+  void end(uint32_t exchange, Ending, TimePoint when, std::string_view why = {});
   ReadStamp stamp_of(const Received&, TimePoint user, Exchange&) const;
 
   EventLoop loop_;
-  Address server_;
+  Route route_;
   const LoadOptions& options_;
   const std::atomic<bool>& stop_;
   ClientWatch watch_;

@@ -64,22 +64,22 @@ void Generator::send_on_new(uint32_t exchange) {
   Exchange& x = exchanges_[exchange];
   ++x.record.attempts;
   bool exhausted = false;
-  int error = 0;
-  const auto index = open_connection(exhausted, error);
+  std::string why;
+  const auto index = open_connection(exhausted, why);
   if (!index)
-    return end(exchange, exhausted ? Ending::kNotSent : Ending::kConnectFailed, monotonic_now(), error);
+    return end(exchange, exhausted ? Ending::kNotSent : Ending::kConnectFailed, monotonic_now(), why);
   connections_[*index].exchange = exchange;
   x.connection = *index;
 }
 
-std::optional<uint32_t> Generator::open_connection(bool& exhausted, int& error) {
+std::optional<uint32_t> Generator::open_connection(bool& exhausted, std::string& why) {
   exhausted = connections_.size() - free_connections_.size() >= static_cast<size_t>(limits::kMaxConnections);
   if (exhausted)
     return std::nullopt;
-  auto socket = start_connect(server_);
-  if (!socket) {
-    error = errno;
-    exhausted = socket.error().code == ErrorCode::kExhausted;
+  auto wire = Wire::open(route_);
+  if (!wire) {
+    why = wire.error().message;
+    exhausted = wire.error().code == ErrorCode::kExhausted;
     return std::nullopt;
   }
   if (free_connections_.empty()) {
@@ -89,13 +89,13 @@ std::optional<uint32_t> Generator::open_connection(bool& exhausted, int& error) 
   const uint32_t index = free_connections_.back();
   Connection& c = connections_[index];
   ++c.serial;
-  if (!loop_.watch(socket->fd(), uint64_t{c.serial} << 32 | index, true)) {
-    error = errno;
+  if (!loop_.watch(wire->fd(), uint64_t{c.serial} << 32 | index, true)) {
+    why = std::strerror(errno);
     exhausted = true;
     return std::nullopt;
   }
   free_connections_.pop_back();
-  c.socket = std::move(*socket);
+  c.wire = std::move(*wire);
   c.phase = Phase::kConnecting;
   c.exchange = kNone;
   c.sent = 0;
@@ -107,9 +107,9 @@ std::optional<uint32_t> Generator::open_connection(bool& exhausted, int& error) 
 
 void Generator::warm(int connections) {
   bool exhausted = false;
-  int error = 0;
+  std::string why;
   for (int i = static_cast<int>(idle_.size()); i < connections; ++i) {
-    if (!open_connection(exhausted, error))
+    if (!open_connection(exhausted, why))
       return;  // what cannot be had now will be tried when it is needed
   }
 }
@@ -120,7 +120,7 @@ void Generator::close_connection(uint32_t index) {
     return;
   if (c.phase == Phase::kIdle)
     std::erase(idle_, index);
-  c.socket = Socket();
+  c.wire = Wire();
   c.phase = Phase::kFree;
   c.exchange = kNone;
   free_connections_.push_back(index);
@@ -133,27 +133,8 @@ void Generator::on_ready(const EventLoop::Ready& ready) {
     return;
   if (c.phase == Phase::kIdle)
     return close_connection(index);  // the server closed it, or speaks unasked
-  if (c.phase == Phase::kConnecting) {
-    if (const int error = connect_error(c.socket.fd())) {
-      const uint32_t exchange = c.exchange;
-      close_connection(index);
-      if (exchange != kNone)
-        end(exchange, Ending::kConnectFailed, monotonic_now(), error);
-      return;
-    }
-    if (!ready.writable)
-      return;
-    if (c.exchange == kNone) {  // a warm connection
-      c.phase = Phase::kIdle;
-      c.wants_write = false;
-      loop_.rewatch(c.socket.fd(), ready.key, false);
-      idle_.push_back(index);
-      return;
-    }
-    exchanges_[c.exchange].record.connected = monotonic_now();
-    c.phase = Phase::kSending;
-    return write_some(index);
-  }
+  if (c.phase == Phase::kConnecting)
+    return set_up(index);
   if (ready.writable && c.phase == Phase::kSending)
     write_some(index);
   if (ready.readable && c.serial == ready.key >> 32 && (c.phase == Phase::kSending || c.phase == Phase::kReceiving)) {
@@ -161,12 +142,44 @@ void Generator::on_ready(const EventLoop::Ready& ready) {
   }
 }
 
+// The connection's set-up goes on; once it is ready it carries its exchange, or waits for one.
+void Generator::set_up(uint32_t index) {
+  Connection& c = connections_[index];
+  const Wire::Step step = c.wire.advance();
+  if (step == Wire::Step::kFailed) {
+    const uint32_t exchange = c.exchange;
+    const std::string why = c.wire.failure();
+    close_connection(index);
+    if (exchange != kNone)
+      end(exchange, Ending::kConnectFailed, monotonic_now(), why);
+    return;
+  }
+  if (step != Wire::Step::kReady)
+    return want(index, step == Wire::Step::kWantsWrite);
+  if (c.exchange == kNone) {  // a warm connection
+    c.phase = Phase::kIdle;
+    idle_.push_back(index);
+    return want(index, false);
+  }
+  exchanges_[c.exchange].record.connected = monotonic_now();
+  c.phase = Phase::kSending;
+  write_some(index);
+}
+
+void Generator::want(uint32_t index, bool write) {
+  Connection& c = connections_[index];
+  if (write == c.wants_write)
+    return;
+  c.wants_write = write;
+  loop_.rewatch(c.wire.fd(), uint64_t{c.serial} << 32 | index, write);
+}
+
 void Generator::write_some(uint32_t index) {
   Connection& c = connections_[index];
   Exchange& x = exchanges_[c.exchange];
   const std::string& all = (*play_.bytes)[x.position];
   while (c.sent < all.size()) {
-    const Sent sent = send_some(c.socket.fd(), std::string_view(all).substr(c.sent));
+    const Sent sent = c.wire.send(std::string_view(all).substr(c.sent));
     // The server may have answered (413, 503) before it closed: what it said counts more than that we could not finish.
     if (sent.error != 0)
       return read_some(index);
@@ -179,10 +192,7 @@ void Generator::write_some(uint32_t index) {
     x.record.sent = monotonic_now();
     c.phase = Phase::kReceiving;
   }
-  if (wants_write != c.wants_write) {
-    c.wants_write = wants_write;
-    loop_.rewatch(c.socket.fd(), uint64_t{c.serial} << 32 | index, wants_write);
-  }
+  want(index, wants_write);
 }
 
 ReadStamp Generator::stamp_of(const Received& got, TimePoint user, Exchange& x) const {
@@ -192,31 +202,48 @@ ReadStamp Generator::stamp_of(const Received& got, TimePoint user, Exchange& x) 
   return stamp;
 }
 
+// One read per readiness, so that no stream holds up the others; under TLS until nothing is left, since what is
+// decrypted already makes no descriptor ready.
 void Generator::read_some(uint32_t index) {
+  const uint32_t serial = connections_[index].serial;
+  while (read_once(index)) {
+    const Connection& c = connections_[index];
+    if (!c.wire.buffers() || c.serial != serial || (c.phase != Phase::kSending && c.phase != Phase::kReceiving))
+      return;
+  }
+}
+
+// False: nothing came, or the exchange is over.
+bool Generator::read_once(uint32_t index) {
   Connection& c = connections_[index];
-  const Received got = receive_stamped(c.socket.fd(), buffer_);
+  const Received got = c.wire.receive(buffer_);
   const TimePoint user = monotonic_now();
   Exchange& x = exchanges_[c.exchange];
   switch (got.kind) {
     case Received::Kind::kNothing:
       // Only after a failed send does nothing mean the end; otherwise readiness was about writing.
-      if (c.phase == Phase::kSending && connect_error(c.socket.fd()) != 0)
+      if (c.phase == Phase::kSending && connect_error(c.wire.fd()) != 0)
         broken(index, Ending::kReset);
-      return;
+      return false;
     case Received::Kind::kError:
-      return broken(index, Ending::kReset);
+      broken(index, Ending::kReset);
+      return false;
     case Received::Kind::kClosed:
-      return broken(index, x.receiver.closed());
+      broken(index, x.receiver.closed());
+      return false;
     case Received::Kind::kBytes:
       break;
   }
   const auto ended = x.receiver.feed({buffer_.data(), got.bytes}, stamp_of(got, user, x));
-  if (ended)
-    return end(c.exchange, *ended, user);
+  if (ended) {
+    end(c.exchange, *ended, user);
+    return false;
+  }
   if (x.receiver.capture().done_sentinel && !x.lingering) {
     x.lingering = true;
     lingering_.push_back({user + kLinger, c.exchange, x.serial});
   }
+  return true;
 }
 
 // The connection ended under an exchange. A reused one that had been closed before anything came is nobody's fault: the
@@ -236,7 +263,7 @@ void Generator::broken(uint32_t index, Ending ending) {
   end(exchange, ending, monotonic_now());
 }
 
-void Generator::end(uint32_t exchange, Ending ending, TimePoint when, int error) {
+void Generator::end(uint32_t exchange, Ending ending, TimePoint when, std::string_view why) {
   Exchange& x = exchanges_[exchange];
   CHECK(x.open, "an exchange ends once");
   x.open = false;
@@ -261,7 +288,7 @@ void Generator::end(uint32_t exchange, Ending ending, TimePoint when, int error)
   if (play_.concurrency > 0)
     places_.push_back(when + play_.think_time);
   if (!measured_) {
-    if (auto error_found = not_an_api(x, error); error_found && !fatal_)
+    if (auto error_found = not_an_api(x, why); error_found && !fatal_)
       fatal_ = std::move(error_found);
     measured_ = x.receiver.capture().status != 0;
   }

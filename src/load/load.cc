@@ -35,12 +35,12 @@ Result<void> check(const Schedule& schedule, const LoadOptions& options) {
   return {};
 }
 
-std::vector<std::string> all_bytes(const Url& url, const LoadOptions& options, const std::string& model,
-                                   const std::vector<ScheduledRequest>& requests) {
+std::vector<std::string> all_bytes(const Url& url, const LoadOptions& options, const Route& route,
+                                   const std::string& model, const std::vector<ScheduledRequest>& requests) {
   std::vector<std::string> out;
   out.reserve(requests.size());
   for (const ScheduledRequest& r : requests)
-    out.push_back(request_bytes(url, options, model, r));
+    out.push_back(request_bytes(url, options, route, model, r));
   return out;
 }
 
@@ -86,8 +86,8 @@ Result<LoadResult> run_load(const Schedule& schedule, const LoadOptions& options
                             const std::atomic<bool>& stop) {
   const Url url = TRY(parse_url(options.base_url));
   TRY(check(schedule, options));
-  const auto addresses = TRY(resolve(url.host, url.port));
-  const ServerIdentity before = TRY(identify(url, options, addresses));
+  const auto routes = TRY(find_routes(url, options.transport));
+  const ServerIdentity before = TRY(identify(url, options, routes));
   LoadResult result;
   result.model = options.model.empty() ? before.first_model : options.model;
   if (result.model.empty()) {
@@ -95,10 +95,10 @@ Result<LoadResult> run_load(const Schedule& schedule, const LoadOptions& options
                 "GET /v1/models names no model: expected an OpenAI-compatible server, or name the model (--model)",
                 options.base_url);
   }
-  const auto bytes = all_bytes(url, options, result.model, schedule.requests);
-  const auto priming_bytes = all_bytes(url, options, result.model, schedule.priming);
+  const auto bytes = all_bytes(url, options, before.route, result.model, schedule.requests);
+  const auto priming_bytes = all_bytes(url, options, before.route, result.model, schedule.priming);
 
-  Generator generator(TRY(EventLoop::create()), before.address, options, stop);
+  Generator generator(TRY(EventLoop::create()), before.route, options, stop);
   TRY(prime(generator, schedule, priming_bytes, progress));
   generator.warm(std::max(options.concurrency, 1));
 
@@ -121,7 +121,7 @@ Result<LoadResult> run_load(const Schedule& schedule, const LoadOptions& options
   result.audit = generator.watch().audit();
   result.audit.server_before = before.text;
   // After the run its absence is no error: the server may have been stopped, and the records say what happened.
-  if (const auto after = identify(url, options, {before.address}))
+  if (const auto after = identify(url, options, {before.route}))
     result.audit.server_after = after->text;
   if (result.audit.server_after.empty())
     result.audit.server_after = before.text;

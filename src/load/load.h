@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "metrics/record.h"
 #include "metrics/summary.h"
+#include "net/route.h"
 #include "workload/schedule.h"
 
 namespace goodput {
@@ -28,7 +29,8 @@ struct LoadCounts {
 };
 
 struct LoadOptions {
-  std::string base_url;  // http://host:port, with or without /v1
+  std::string base_url;  // http(s)://host:port, with or without /v1, or unix:///path
+  TransportOptions transport;
   Api api = Api::kCompletions;
   std::string model;  // empty: the first of /v1/models
   std::vector<std::pair<std::string, std::string>> headers;

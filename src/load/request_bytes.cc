@@ -6,9 +6,14 @@ namespace goodput {
 namespace {
 
 void append_head(std::string& out, std::string_view method, const Url& base, const LoadOptions& options,
-                 std::string_view path) {
-  out.append(method).append(" ").append(api_path(base, path)).append(" HTTP/1.1\r\nHost: ").append(base.authority());
-  out += "\r\nUser-Agent: goodput\r\n";
+                 const Route& route, std::string_view path) {
+  out.append(method)
+      .append(" ")
+      .append(route.target_prefix)
+      .append(api_path(base, path))
+      .append(" HTTP/1.1\r\nHost: ")
+      .append(base.authority());
+  out += "\r\nUser-Agent: goodput\r\n" + route.proxy_authorization;
   if (!options.api_key.empty())
     out += "Authorization: Bearer " + options.api_key + "\r\n";
   for (const auto& [name, value] : options.headers)
@@ -52,11 +57,12 @@ std::string api_path(const Url& base, std::string_view path) {
   return std::string(prefix).append(path);
 }
 
-std::string request_bytes(const Url& base, const LoadOptions& options, std::string_view model,
+std::string request_bytes(const Url& base, const LoadOptions& options, const Route& route, std::string_view model,
                           const ScheduledRequest& request) {
   const std::string body = boost::json::serialize(body_of(options, model, request));
   std::string out;
-  append_head(out, "POST", base, options, options.api == Api::kChat ? "/v1/chat/completions" : "/v1/completions");
+  append_head(out, "POST", base, options, route,
+              options.api == Api::kChat ? "/v1/chat/completions" : "/v1/completions");
   if (!options.request_id_prefix.empty())
     out += "X-Request-Id: " + options.request_id_prefix + std::to_string(request.index) + "\r\n";
   out += options.stream ? "Accept: text/event-stream\r\n" : "Accept: application/json\r\n";
@@ -64,9 +70,9 @@ std::string request_bytes(const Url& base, const LoadOptions& options, std::stri
   return out += body;
 }
 
-std::string get_bytes(const Url& base, const LoadOptions& options, std::string_view path) {
+std::string get_bytes(const Url& base, const LoadOptions& options, const Route& route, std::string_view path) {
   std::string out;
-  append_head(out, "GET", base, options, path);
+  append_head(out, "GET", base, options, route, path);
   return out += "Accept: application/json\r\nConnection: close\r\n\r\n";
 }
 

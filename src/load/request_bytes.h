@@ -13,9 +13,10 @@ namespace goodput {
 std::string api_path(const Url& base, std::string_view path);
 
 // A whole HTTP/1.1 POST: head and JSON body for one scheduled request.
-std::string request_bytes(const Url& base, const LoadOptions&, std::string_view model, const ScheduledRequest&);
+std::string request_bytes(const Url& base, const LoadOptions&, const Route&, std::string_view model,
+                          const ScheduledRequest&);
 // A GET with the options' headers and key.
-std::string get_bytes(const Url& base, const LoadOptions&, std::string_view path);
+std::string get_bytes(const Url& base, const LoadOptions&, const Route&, std::string_view path);
 
 // Headers that would break the framing are refused here, before a byte is sent: kUsage.
 Result<void> check_headers(const LoadOptions&);

@@ -36,16 +36,15 @@ void read_models(const HttpAnswer& answer, ServerIdentity& identity) {
 
 }  // namespace
 
-Result<ServerIdentity> identify(const Url& url, const LoadOptions& options, const std::vector<Address>& addresses) {
-  const std::string request = get_bytes(url, options, "/v1/models");
+Result<ServerIdentity> identify(const Url& url, const LoadOptions& options, const std::vector<Route>& routes) {
   Error last{ErrorCode::kUnreachable, "the name has no address", url.host};
-  for (const Address& address : addresses) {
-    auto answer = http_fetch(address, request, kAnswerLimit);
+  for (const Route& route : routes) {
+    auto answer = http_fetch(route, get_bytes(url, options, route, "/v1/models"), kAnswerLimit);
     if (!answer) {
       last = std::move(answer.error());
       continue;
     }
-    ServerIdentity identity{address, {}, {}};
+    ServerIdentity identity{route, {}, {}};
     read_models(*answer, identity);
     return identity;
   }

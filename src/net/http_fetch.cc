@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "net/http_codec.h"
+#include "net/wire.h"
 
 namespace goodput {
 namespace {
@@ -33,13 +34,31 @@ bool wait_for(int fd, short what, TimePoint deadline) {
   }
 }
 
-Result<void> send_all(const Address& to, int fd, std::string_view bytes, TimePoint deadline) {
-  while (!bytes.empty()) {
-    if (!wait_for(fd, POLLOUT, deadline))
+Result<void> connect(const Address& to, Wire& wire, TimePoint deadline) {
+  short what = POLLOUT;
+  while (true) {
+    if (!wait_for(wire.fd(), what, deadline))
       return unreachable(to, "no connection in time");
-    if (const int error = connect_error(fd))
-      return unreachable(to, std::string("cannot connect: ") + std::strerror(error));
-    const Sent sent = send_some(fd, bytes);
+    switch (wire.advance()) {
+      case Wire::Step::kReady:
+        return {};
+      case Wire::Step::kFailed:
+        return unreachable(to, "cannot connect: " + wire.failure());
+      case Wire::Step::kWantsRead:
+        what = POLLIN;
+        break;
+      case Wire::Step::kWantsWrite:
+        what = POLLOUT;
+        break;
+    }
+  }
+}
+
+Result<void> send_all(const Address& to, Wire& wire, std::string_view bytes, TimePoint deadline) {
+  while (!bytes.empty()) {
+    if (!wait_for(wire.fd(), POLLOUT, deadline))
+      return unreachable(to, "the server takes no bytes");
+    const Sent sent = wire.send(bytes);
     if (sent.error != 0)
       return unreachable(to, std::string("cannot send: ") + std::strerror(sent.error));
     bytes.remove_prefix(sent.bytes);
@@ -83,7 +102,7 @@ Result<bool> absorb(const Address& from, HttpResponseParser& parser, std::string
 
 std::string describe_foreign_bytes(std::string_view bytes) {
   if (bytes.size() >= 2 && (bytes[0] == 0x15 || bytes[0] == 0x16) && bytes[1] == 0x03) {
-    return "it looks like TLS (https), this client speaks plain http";
+    return "it looks like TLS: use https://";
   }
   std::string out = "it began with \"";
   for (const char c : bytes.substr(0, 40)) {
@@ -98,21 +117,24 @@ std::string describe_foreign_bytes(std::string_view bytes) {
   return out + "\"";
 }
 
-Result<HttpAnswer> http_fetch(const Address& to, std::string_view request, Nanos limit) {
+Result<HttpAnswer> http_fetch(const Route& route, std::string_view request, Nanos limit) {
+  const Address& to = route.address;
   const TimePoint deadline = monotonic_now() + limit;
-  auto connecting = start_connect(to);
+  auto connecting = Wire::open(route);
   if (!connecting)
     return unreachable(to, "cannot connect: " + connecting.error().message);
-  const Socket socket = std::move(*connecting);
-  TRY(send_all(to, socket.fd(), request, deadline));
+  Wire wire = std::move(*connecting);
+  TRY(connect(to, wire, deadline));
+  TRY(send_all(to, wire, request, deadline));
   HttpResponseParser parser;
   HttpAnswer answer;
   std::string buffer(16 * 1024, '\0');
+  bool drained = true;  // nothing is left in the wire itself: only then is the descriptor's readiness the whole story
   while (true) {
-    if (!wait_for(socket.fd(), POLLIN, deadline)) {
+    if (drained && !wait_for(wire.fd(), POLLIN, deadline))
       return unreachable(to, "connected, but no HTTP answer within " + format_duration(limit));
-    }
-    const Received got = receive_stamped(socket.fd(), buffer);
+    const Received got = wire.receive(buffer);
+    drained = !wire.buffers() || got.kind == Received::Kind::kNothing;
     if (got.kind == Received::Kind::kNothing)
       continue;
     if (got.kind == Received::Kind::kError)

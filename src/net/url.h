@@ -10,16 +10,18 @@
 namespace goodput {
 
 struct Url {
-  std::string host;  // without the brackets of an IPv6 literal
+  bool tls = false;       // https
+  std::string unix_path;  // of a Unix socket; then host is "localhost"
+  std::string host;       // without the brackets of an IPv6 literal
   uint16_t port = 80;
   std::string path;  // without a trailing slash; empty for the root
 
-  // As the Host header wants it: brackets for IPv6, the port unless it is 80.
+  // As the Host header wants it: brackets for IPv6, the port unless it is the scheme's own.
   std::string authority() const;
 };
 
-// "http://host[:port][/path]"; the scheme may be missing. kUsage with what is wrong and an example otherwise. User
-// names, queries and fragments are refused: they would be sent or dropped unseen.
+// "http://host[:port][/path]", "https://…", "unix:///path/of.sock"; a missing scheme is http. kUsage with what is wrong
+// and an example otherwise. User names, queries and fragments are refused: they would be sent or dropped unseen.
 Result<Url> parse_url(std::string_view text);
 
 }  // namespace goodput
