@@ -160,7 +160,7 @@ Result<RunningServer> launch(const MapOptions& options, const Settings& settings
   spawn.cpus = options.engine_cpus;
   spawn.stdout_file = server.stderr_log;
   server.child = TRY(Child::spawn(spawn));
-  const Address address = TRY(resolve("127.0.0.1", static_cast<uint16_t>(port))).front();
+  const Route route{.address = TRY(resolve("127.0.0.1", static_cast<uint16_t>(port))).front()};
   const std::string question =
       fmt::format("GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", port);
   const TimePoint until = monotonic_now() + kLaunchStartLimit;
@@ -170,7 +170,7 @@ Result<RunningServer> launch(const MapOptions& options, const Settings& settings
       return fail(ErrorCode::kInterrupted, "interrupted");
     if (auto dead = server.death())
       return tl::unexpected(*dead);
-    const auto answer = http_fetch(address, question, seconds(2));
+    const auto answer = http_fetch(route, question, seconds(2));
     if (answer && answer->status == 200)
       return server;
     last = answer ? fmt::format("GET /v1/models answered {}", answer->status) : describe(answer.error());
