@@ -91,15 +91,15 @@ Result<void> work(const Flags& flags) {
   result.audit = load.audit;
   result.interrupted = load.interrupted;
   result.schedule_hash = schedule.hash;
-  result.scheduled = schedule.requests.size();
   result.implied_hit_rate = implied_hit_rate(schedule, load);
   result.primed = !schedule.priming.empty();
   result.model = load.model;
   result.problems = std::move(load.problems);
   // What never arrived before the end is no record of this point.
-  std::erase_if(load.records, [&](const RequestRecord& r) {
+  const size_t never_arrived = std::erase_if(load.records, [&](const RequestRecord& r) {
     return r.outcome == Outcome::kNotSent && !r.dispatched && r.scheduled >= load.window.end;
   });
+  result.scheduled = schedule.requests.size() - never_arrived;
   result.records = encode_records(load.records);
   return write_file_atomically(flags.out, encode_result(result));
 }

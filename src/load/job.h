@@ -35,7 +35,7 @@ struct LoadJobResult {
   ClientAudit audit;
   bool interrupted = false;
   std::string schedule_hash;
-  uint64_t scheduled = 0;  // requests of the whole schedule: each has a record
+  uint64_t scheduled = 0;  // requests that arrived before the end: each has a record
   double implied_hit_rate = 0;
   bool primed = false;  // shared documents were sent ahead
   std::string model;
