@@ -43,7 +43,7 @@ Seen receive(const std::vector<Read>& reads, Ending last = Ending::kClosed, size
   out.ending = *ended;
   out.record.closed = now;
   Interpreter interpreter;
-  interpreter.begin(receiver.capture(), *ended, out.record);
+  interpreter.begin(protocol_of(Api::kChat), receiver.capture(), *ended, Tokens(0), out.record);
   while (!interpreter.advance(slice)) {
   }
   out.message = interpreter.message();
