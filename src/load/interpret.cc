@@ -11,6 +11,17 @@
 #include "load/record_builder.h"
 
 namespace goodput {
+namespace {
+
+// Whether this could be the beginning of an event stream whose first event has not ended.
+bool may_be_events(std::string_view raw) {
+  for (const std::string_view field : {":", "data", "event", "id", "retry"})
+    if (raw.starts_with(field) || field.starts_with(raw))
+      return true;
+  return raw.find("data:") != raw.npos;
+}
+
+}  // namespace
 
 struct Interpreter::State {
   simdjson::dom::parser parser;
@@ -90,8 +101,7 @@ void Interpreter::State::read_raw() {
     EventFacts facts;
     facts.error = error_in(JsonObject(o));
     builder.add(facts, capture->last);
-  } else if (capture->raw.front() != ':' && capture->raw.find("data:") == std::string::npos &&
-             !capture->done_sentinel) {
+  } else if (ending != Ending::kReset && !may_be_events(trim(capture->raw)) && !capture->done_sentinel) {
     builder.malformed("an event stream without events: " + capture->raw.substr(0, 120));
   }
 }

@@ -113,7 +113,7 @@ Result<json::object> parse_extra_body(std::string_view text) {
 void merge_patch(json::object& target, const json::object& patch) {
   for (const auto& member : patch) {
     if (member.value().is_null()) {
-      target.erase(member.key());
+      target.stable_erase(member.key());  // what stays keeps its order
     } else if (member.value().is_object()) {
       json::value& inner = target[member.key()];
       if (!inner.is_object())
