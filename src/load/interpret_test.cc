@@ -138,6 +138,20 @@ TEST(Interpret, Case10RunningUsageCountsTokensPerEvent) {
   EXPECT_EQ(s.record.outcome, Outcome::kOk);
 }
 
+TEST(Interpret, Case10TokenIdsCountTokensPerEvent) {
+  const auto ids = [](std::string_view text, std::string_view list) {
+    return framed(R"({"choices":[{"index":0,"text":")" + std::string(text) + R"(","token_ids":[)" + std::string(list) +
+                  "]}]}");
+  };
+  const auto s =
+      receive({{0, kStream}, {200, ids("a", "5")}, {260, ids("bc", "6,7")}, {300, ids("", "2") + finished("stop")}});
+  ASSERT_EQ(s.record.events.size(), 2u);
+  EXPECT_EQ(s.record.events[0].tokens, 1);
+  EXPECT_EQ(s.record.events[1].tokens, 2);
+  EXPECT_EQ(s.record.output_tokens, Tokens(3)) << "no usage: the ids of what was delivered";
+  EXPECT_EQ(s.record.token_source, TokenSource::kRunningUsage);
+}
+
 TEST(Interpret, Case11BundledFirstChunk) {
   const auto s = receive({{0, kStream}, {200, running("eight at once", 8)}, {1000, running("rest", 41, true)}});
   EXPECT_EQ(s.record.events.at(0).tokens, 8);

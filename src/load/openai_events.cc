@@ -1,6 +1,7 @@
 // OpenAI's completions and chat, with the dialects seen in vLLM, SGLang, llama-server, TGI and gateways.
 #include <algorithm>
 
+#include "base/limits.h"
 #include "load/event_facts.h"
 #include "load/json_object.h"
 
@@ -27,7 +28,8 @@ std::optional<Channel> channel_of(const JsonObject& choice) {
 
 std::optional<TimePoint> time_at(const JsonObject& o, std::string_view key) {
   const auto ns = o.number(key);
-  return ns ? std::optional(TimePoint(Nanos(*ns))) : std::nullopt;
+  const int64_t most = limits::kMaxStoredTime.count() / 2;  // a record holds it, whatever the other end's clock says
+  return ns && *ns <= most && *ns >= -most ? std::optional(TimePoint(Nanos(*ns))) : std::nullopt;
 }
 
 ServerTimes server_times(const JsonObject& o) {
@@ -83,6 +85,8 @@ void read_openai_event(const JsonObject& event, EventFacts& facts) {
       facts.finish = finish_reason(word);
       facts.end = true;
     }
+    if (const size_t ids = choice.length("token_ids"); ids > 0 && carried)  // vLLM's return_token_ids
+      facts.event_tokens = Tokens(ids);
   });
   const bool has_choices = event.length("choices") > 0;
   if (const auto usage = event.object("usage"))

@@ -9,23 +9,20 @@
 namespace goodput {
 namespace {
 
-// The media type alone, without parameters, in lower case.
-std::string media_type(std::string_view content_type) {
-  std::string type(trim(content_type.substr(0, std::min<size_t>(content_type.find(';'), 64))));
-  for (char& c : type)
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return type;
-}
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 std::optional<Framing> framing_of(std::string_view content_type) {
-  const std::string type = media_type(content_type);
-  if (type == "text/event-stream")
+  const std::string_view type = trim(content_type.substr(0, content_type.find(';')));
+  const auto is = [&](std::string_view name) {
+    return std::equal(type.begin(), type.end(), name.begin(), name.end(), [](char a, char b) { return lower(a) == b; });
+  };
+  if (is("text/event-stream"))
     return Framing::kSse;
-  for (const char* lines : {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonl",
-                            "application/jsonlines", "application/x-json-stream", "application/stream+json"})
-    if (type == lines)
+  for (const std::string_view lines : {"application/x-ndjson", "application/ndjson", "application/jsonl",
+                                       "application/x-jsonl", "application/jsonlines", "application/stream+json"})
+    if (is(lines))
       return Framing::kNdjson;
-  if (type == "application/json" || type.ends_with("+json"))
+  if (is("application/json") || is("application/problem+json"))
     return Framing::kWhole;
   return std::nullopt;
 }

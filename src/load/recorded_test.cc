@@ -300,6 +300,27 @@ TEST(Recorded, AContentTypeThatDoesNotTellFallsBackOnTheProtocol) {
   }
 }
 
+TEST(Recorded, ContentTypesAreReadLeniently) {
+  const std::string lines =
+      "{\"model\":\"m\",\"response\":\"a\",\"done\":false}\n"
+      "{\"model\":\"m\",\"response\":\"\",\"done\":true}\n";
+  for (const char* type :
+       {"application/x-ndjson", "Application/X-NDJSON; charset=utf-8", "application/jsonl ;x", "application/ndjson"}) {
+    // Whatever the protocol's own framing is: the server has said what it sends.
+    const auto r = receive_as({.api = Api::kOllamaGenerate, .stream = false},
+                              {{1, "HTTP/1.1 200 OK\r\nContent-Type: " + std::string(type) + "\r\n\r\n" + lines}});
+    EXPECT_EQ(r.record.outcome, Outcome::kOk) << type;
+    EXPECT_EQ(r.record.chunks, 2u) << type;
+  }
+  const std::string whole = "{\"model\":\"m\",\"response\":\"a b\",\"done\":true,\"eval_count\":2}";
+  for (const char* type : {"application/json", "APPLICATION/JSON;charset=utf-8"}) {
+    const auto r = receive_as({.api = Api::kOllamaGenerate},
+                              {{1, "HTTP/1.1 200 OK\r\nContent-Type: " + std::string(type) + "\r\n\r\n" + whole}});
+    EXPECT_EQ(r.record.outcome, Outcome::kOk) << type;
+    EXPECT_FALSE(r.record.streamed) << "a server that does not stream";
+  }
+}
+
 TEST(Recorded, ServerDurationsStandWhereTheTokensWereSeen) {
   const RequestRecord r = receive_as(how("llama_stream"), {{250, answer_file("llama_stream")}}).record;
   ASSERT_TRUE(r.server && r.server->scheduled && r.server->first_token && r.server->last_token);
