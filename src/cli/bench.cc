@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "load/load.h"
+#include "load/protocol.h"
 #include "load/words.h"
 #include "model/model.h"
 #include "report/bench_table.h"
@@ -26,8 +27,8 @@ namespace goodput {
 namespace {
 
 struct Flags {
-  std::string base_url, endpoint = "completions", model, workload, rate = "inf", duration, warm_up = "0s", tokenizer,
-                        save, cpus;
+  std::string base_url, endpoint = "completions", model, extra_body, workload, rate = "inf", duration, warm_up = "0s",
+                        tokenizer, save, cpus;
   std::vector<std::string> targets, headers;
   uint64_t prompts = 0, seed = 0;
   int concurrency = 0, input = 128, output = 32, timeout_s = 120;
@@ -36,10 +37,14 @@ struct Flags {
 
 void declare_flags(CLI::App& app, Flags& f) {
   app.add_option("--base-url", f.base_url, "server, e.g. http://127.0.0.1:8000")->required();
-  app.add_option("--endpoint", f.endpoint, "completions or chat")
-      ->check(CLI::IsMember({"completions", "chat"}))
+  std::vector<std::string> endpoints;
+  for (const Protocol& p : protocols())
+    endpoints.emplace_back(p.name);
+  app.add_option("--endpoint", f.endpoint, "the protocol: " + protocol_names())
+      ->check(CLI::IsMember(endpoints))
       ->capture_default_str();
-  app.add_option("--model", f.model, "as the server names it; default: the first of /v1/models");
+  app.add_option("--model", f.model, "as the server names it; default: the first that it names");
+  app.add_option("--extra-body", f.extra_body, "JSON object merged over each request's body; null removes a member");
   app.add_option("--workload", f.workload, "TOML file of classes; default: one class of --input-len and --output-len");
   app.add_option("--request-rate", f.rate, "requests/s of a Poisson process; inf: all at once, as the cap allows")
       ->capture_default_str();
@@ -126,11 +131,12 @@ Result<Plan> plan_of(const Flags& f) {
   p.schedule.seed = f.seed;
   p.schedule.max_model_len = limits::kMaxModelLen;
   p.load.base_url = f.base_url;
-  p.load.api = f.endpoint == "chat" ? Api::kChat : Api::kCompletions;
+  p.load.api = parse_api(f.endpoint).value_or(Api::kCompletions);
   p.load.model = f.model;
+  p.load.extra_body = f.extra_body;
   p.load.stream = !f.no_stream;
   p.load.request_timeout = seconds(f.timeout_s);
-  if (const char* key = std::getenv("OPENAI_API_KEY"))
+  if (const char* key = std::getenv(std::string(protocol_of(p.load.api).key_variable).c_str()))
     p.load.api_key = key;  // secrets never stand in arguments
   for (const std::string& header : f.headers) {
     const size_t equals = header.find('=');

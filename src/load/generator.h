@@ -106,11 +106,13 @@ class Generator {
   void on_ready(const EventLoop::Ready&);
   void broken(uint32_t connection, Ending);
   void end(uint32_t exchange, Ending, TimePoint when, std::string_view why = {});
+  Framing fallback_framing() const { return options_.stream ? protocol_.framing : Framing::kWhole; }
   ReadStamp stamp_of(const Received&, TimePoint user, Exchange&) const;
 
   EventLoop loop_;
   Route route_;
   const LoadOptions& options_;
+  const Protocol& protocol_;
   const std::atomic<bool>& stop_;
   ClientWatch watch_;
   Interpreter interpreter_;

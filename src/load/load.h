@@ -21,7 +21,18 @@
 
 namespace goodput {
 
-enum class Api : uint8_t { kCompletions, kChat };
+// What is spoken to the server; each has its row in protocol.h.
+enum class Api : uint8_t {
+  kCompletions,
+  kChat,
+  kResponses,
+  kOllamaChat,
+  kOllamaGenerate,
+  kTgi,
+  kAnthropic,
+  kLlama,  // llama-server's own /completion
+};
+inline constexpr int kApis = 8;
 
 // How far a run is; once a second through LoadOptions::on_second.
 struct LoadCounts {
@@ -32,7 +43,9 @@ struct LoadOptions {
   std::string base_url;  // http(s)://host:port, with or without /v1, or unix:///path
   TransportOptions transport;
   Api api = Api::kCompletions;
-  std::string model;  // empty: the first of /v1/models
+  std::string model;  // empty: the first that the server names
+  std::string
+      extra_body;  // JSON object merged over every request's body (RFC 7396: null removes a member); may be empty
   std::vector<std::pair<std::string, std::string>> headers;
   std::string api_key;                         // never printed or stored
   std::string request_id_prefix = "goodput-";  // X-Request-Id of request i: this and i; empty: no such header
