@@ -31,8 +31,8 @@ void RecordBuilder::begin(const Protocol& protocol, const Capture& capture, Toke
   message_.clear();
   record.http_status = capture.status;
   record.chunks = static_cast<uint32_t>(capture.marks.size());
-  if (capture.any_bytes && capture.framing == Framing::kWhole && capture.status / 100 == 2)
-    record.streamed = false;
+  if (capture.any_bytes && capture.status / 100 == 2)
+    record.streamed = capture.framing != Framing::kWhole;  // as it came, whatever was asked for
   if (record.streamed && !capture.marks.empty())
     record.first_chunk = best(capture.marks.front().stamp);
   if (!record.streamed && capture.first_body.user != TimePoint())
