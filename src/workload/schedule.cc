@@ -46,7 +46,7 @@ Result<void> check_options(const WorkloadSpec& spec, const ScheduleOptions& o) {
     return fail(ErrorCode::kUsage, "a schedule takes a duration or a number of requests, not both");
   if (spec.arrivals == ArrivalKind::kClosed && !o.requests)
     return fail(ErrorCode::kUsage, "a closed loop needs a number of requests: its times follow from the answers");
-  if (spec.arrivals != ArrivalKind::kTrace && !o.duration && !o.requests)
+  if (spec.arrivals != ArrivalKind::kTrace && spec.stages.empty() && !o.duration && !o.requests)
     return fail(ErrorCode::kUsage, "a schedule needs a duration or a number of requests");
   if (o.duration && (*o.duration <= Nanos(0) || *o.duration > limits::kMaxWorkloadTime))
     return fail(ErrorCode::kUsage, fmt::format("a duration of {} is outside (0, {}]", format_duration(*o.duration),
@@ -161,9 +161,10 @@ template <class Next>
 Result<std::vector<Planned>> plan_times(const ScheduleOptions& o, const Drawer& drawer, Next next) {
   std::vector<Planned> plan;
   while (!o.requests || plan.size() < *o.requests) {
-    const Nanos at = next();
-    if (o.duration && at >= *o.duration)
+    const std::optional<Nanos> due = next();
+    if (!due || (o.duration && *due >= *o.duration))
       break;
+    const Nanos at = *due;
     if (at > limits::kMaxWorkloadTime)
       return fail(ErrorCode::kUsage, fmt::format("{} requests at this rate take longer than {}", o.requests.value_or(0),
                                                  format_duration(limits::kMaxWorkloadTime)));
@@ -239,13 +240,13 @@ Result<std::vector<Planned>> plan_trace(const TraceSpec& t, const ScheduleOption
 Result<std::vector<Planned>> plan_requests(const WorkloadSpec& spec, const ScheduleOptions& o, const Drawer& drawer) {
   if (spec.arrivals == ArrivalKind::kTrace)
     return plan_trace(*spec.trace, o);
-  const double expected = o.requests ? static_cast<double>(*o.requests) : spec.rate * to_seconds(*o.duration);
-  TRY(check_count(expected));
-  if (spec.arrivals == ArrivalKind::kClosed)
-    return plan_times(o, drawer, [] { return Nanos(0); });
-  if (spec.arrivals == ArrivalKind::kConstant)
-    return plan_times(o, drawer, [arrivals = ConstantArrivals(spec.rate)]() mutable { return arrivals.next(); });
-  return plan_times(o, drawer, [arrivals = PoissonArrivals(spec.rate, o.seed)]() mutable { return arrivals.next(); });
+  if (spec.arrivals == ArrivalKind::kClosed) {
+    TRY(check_count(static_cast<double>(*o.requests)));
+    return plan_times(o, drawer, [] { return std::optional(Nanos(0)); });
+  }
+  auto arrivals = TRY(Arrivals::create(spec, o.seed, o.duration, o.requests));
+  TRY(check_count(o.requests ? static_cast<double>(*o.requests) : arrivals.expected_by(*o.duration)));
+  return plan_times(o, drawer, [&arrivals] { return arrivals.next(); });
 }
 
 Result<void> check_tokens(const std::vector<Planned>& plan) {

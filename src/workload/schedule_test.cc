@@ -287,8 +287,11 @@ TEST(Schedule, AnyValidWorkloadHasASchedule) {
     if (w.arrivals == ArrivalKind::kTrace)
       w.arrivals = ArrivalKind::kPoisson;
     w.rate = 1;
+    w.ramp.reset();
+    w.stages.clear();
+    w.trace.reset();
     const auto s = make_schedule(
-        w, {.seed = *rc::gen::arbitrary<uint64_t>(), .requests = 30, .max_model_len = Tokens(20'000)}, nullptr);
+        w, {.seed = *rc::gen::arbitrary<uint64_t>(), .requests = 30, .max_model_len = Tokens(100'000)}, nullptr);
     if (!s)
       RC_FAIL(describe(s.error()));
     RC_ASSERT(s->requests.size() == 30u);
