@@ -302,7 +302,18 @@ TEST(Schedule, AnyValidWorkloadHasASchedule) {
     RC_ASSERT(s->implied_hit_rate >= 0 && s->implied_hit_rate < 1);
     for (const auto& r : s->requests) {
       const LengthSpec& l = w.classes[r.cls].prompt;
-      RC_ASSERT(std::ssize(r.prompt) >= l.low.count() && std::ssize(r.prompt) <= std::max(l.low, l.high).count());
+      const ClassSpec& c = w.classes[r.cls];
+      const auto length = std::ssize(r.prompt) - (c.prefix_groups > 0 ? c.prefix_len.count() : 0);
+      if (!r.turn || !r.turn->after) {
+        RC_ASSERT(length >= l.low.count() && length <= std::max(l.low, l.high).count());
+        continue;
+      }
+      // A later turn begins with the turn before and its answer's stand-ins.
+      const ScheduledRequest& before = s->requests[*r.turn->after];
+      RC_ASSERT(r.turn->after == r.index - 1 && r.turn->number >= 1u && r.turn->continues);
+      RC_ASSERT(std::ssize(r.prompt) == std::ssize(before.prompt) + before.output.count() + r.turn->added.count());
+      RC_ASSERT(std::equal(before.prompt.begin(), before.prompt.end(), r.prompt.begin()));
+      RC_ASSERT(r.at == before.at && r.cls == before.cls && r.turn->session == before.turn->session);
     }
   }));
 }
