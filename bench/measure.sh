@@ -10,6 +10,7 @@ list() {
 ./run measure NAME, where NAME is one of
   scheduler-step      one scheduling decision at 256 running sequences (microseconds; bar 10)
   simulate-speed      sequence-steps per second of the screen on one core (bar 2,000,000)
+  trace-memory        growth of the peak while two million rows are read (KiB; bar 1024)
   decode-throughput   tokens/s through HTTP over llama-batched-bench of the same source (ratio; bar 0.92; builds the peer)
   prediction          a default map: largest prediction error over its bar (bar 1; five minutes)
 TEXT
@@ -18,6 +19,7 @@ TEXT
 case "${1:-}" in
   scheduler-step) exec "$bin/bench/bench_scheduler_step" ;;
   simulate-speed) exec "$bin/bench/bench_simulate_speed" ;;
+  trace-memory) shift; exec "$bin/bench/bench_trace_memory" "$@" ;;
   decode-throughput) "$root/run" peers && exec python3 "$root/bench/decode_throughput.py" "$bin/src/goodput" "$root/.deps/peers/bin/llama-batched-bench" ;;
   prediction) shift; exec python3 "$root/bench/prediction.py" "$bin/src/goodput" "$@" ;;
   ""|help|list) list ;;

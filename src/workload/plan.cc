@@ -31,8 +31,9 @@ Result<void> check_options(const WorkloadSpec& spec, const ScheduleOptions& o) {
     return fail(ErrorCode::kUsage, "a schedule of 0 requests measures nothing");
   if (o.block_size < Tokens(1))
     return fail(ErrorCode::kUsage, "the block size must be at least 1 token");
+  const bool open = spec.arrivals != ArrivalKind::kClosed && !from_trace;
   const bool by_request = spec.rescale || (spec.ramp && spec.ramp->by == RampSpec::By::kIndex);
-  if (by_request && has_rate_profile(spec) + spec.rescale > 0 && std::ranges::any_of(spec.classes, talks))
+  if (open && by_request && std::ranges::any_of(spec.classes, talks))
     return fail(
         ErrorCode::kUsage,
         "a ramp by index and rescaled arrivals count requests, but of conversations only the first turns arrive");

@@ -289,6 +289,7 @@ TEST(Schedule, AnyValidWorkloadHasASchedule) {
     w.rate = 1;
     w.ramp.reset();
     w.stages.clear();
+    w.rescale = false;
     w.trace.reset();
     const auto s = make_schedule(
         w, {.seed = *rc::gen::arbitrary<uint64_t>(), .requests = 30, .max_model_len = Tokens(100'000)}, nullptr);
