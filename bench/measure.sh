@@ -10,6 +10,7 @@ list() {
 ./run measure NAME, where NAME is one of
   scheduler-step      one scheduling decision at 256 running sequences (microseconds; bar 10)
   simulate-speed      sequence-steps per second of the screen on one core (bar 2,000,000)
+  trace-memory        growth of the peak while two million rows are read (KiB; bar 1024)
   decode-throughput   tokens/s through HTTP over llama-batched-bench of the same source (ratio; bar 0.92; builds the peer)
   streams             CPU per token event at 10,000 streams on one core (us; bar 8)
   stamp-error         kernel stamps against the server's send times at 10,000 streams (us at p99; bar 50)
@@ -22,6 +23,7 @@ TEXT
 case "${1:-}" in
   scheduler-step) exec "$bin/bench/bench_scheduler_step" ;;
   simulate-speed) exec "$bin/bench/bench_simulate_speed" ;;
+  trace-memory) shift; exec "$bin/bench/bench_trace_memory" "$@" ;;
   decode-throughput) "$root/run" peers && exec python3 "$root/bench/decode_throughput.py" "$bin/src/goodput" "$root/.deps/peers/bin/llama-batched-bench" ;;
   streams|stamp-error) exec "$bin/bench/bench_streams" "$1" ;;
   client-cost)

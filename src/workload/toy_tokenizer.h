@@ -18,6 +18,7 @@ struct ToyTokenizerOptions {
   bool adds_eos = false;
   bool merges_words = false;  // a third of neighbouring words are one token: the number of words says little
   bool has_words = true;      // else letters only
+  bool has_chinese = false;   // a few characters, and some of their pairs; the others cost a token a byte
 };
 
 class ToyTokenizer final : public Tokenizer {
@@ -37,6 +38,14 @@ class ToyTokenizer final : public Tokenizer {
             words.push_back(std::string(" ") + first + second + third);
     for (const auto& word : words)
       add(word);
+    const std::string_view chinese[] = {"时", "间", "我", "们", "的", "是", "在", "了", "，", "。", "不", "一"};
+    if (options_.has_chinese)
+      for (const auto first : chinese) {
+        add(std::string(first));
+        for (const auto second : chinese)
+          if ((first[1] ^ second[2]) % 3 == 0)
+            add(std::string(first) + std::string(second));
+      }
     if (options_.merges_words)
       for (size_t i = 0; i < words.size(); ++i)
         for (size_t j = i % 3; j < words.size(); j += 3)
