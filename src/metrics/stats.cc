@@ -89,20 +89,50 @@ Interval wilson(double successes, double n, double confidence) {
   return {std::clamp((middle - half) / scale, 0.0, share), std::clamp((middle + half) / scale, share, 1.0)};
 }
 
+namespace {
+
+struct Moments {
+  double n = 0, mean = 0, variance = 0;  // variance: of the mean
+};
+
+Moments moments_of(std::span<const double> values) {
+  Moments m;
+  m.n = static_cast<double>(values.size());
+  for (const double v : values)
+    m.mean += v / m.n;
+  double squares = 0;
+  for (const double v : values)
+    squares += (v - m.mean) * (v - m.mean);
+  m.variance = squares / (m.n - 1) / m.n;
+  return m;
+}
+
+}  // namespace
+
+double student_factor(double df, double confidence) {
+  CHECK(df >= 1 && confidence > 0 && confidence < 1);
+  return quantile(boost::math::students_t(df), (1 + confidence) / 2);
+}
+
 std::optional<Interval> student(std::span<const double> replicates, double confidence) {
   CHECK(confidence > 0 && confidence < 1);
-  const auto n = static_cast<double>(replicates.size());
   if (replicates.size() < 2)
     return std::nullopt;
-  double sum = 0, squares = 0;
-  for (const double v : replicates)
-    sum += v;
-  const double mean = sum / n;
-  for (const double v : replicates)
-    squares += (v - mean) * (v - mean);
-  const double error = std::sqrt(squares / (n - 1) / n);
-  const double half = quantile(boost::math::students_t(n - 1), (1 + confidence) / 2) * error;
-  return Interval{mean - half, mean + half};
+  const Moments m = moments_of(replicates);
+  const double half = student_factor(m.n - 1, confidence) * std::sqrt(m.variance);
+  return Interval{m.mean - half, m.mean + half};
+}
+
+std::optional<Interval> welch(std::span<const double> a, std::span<const double> b, double confidence) {
+  if (a.size() < 2 || b.size() < 2)
+    return std::nullopt;
+  const Moments x = moments_of(a), y = moments_of(b);
+  const double variance = x.variance + y.variance, difference = y.mean - x.mean;
+  if (!(variance > 0))
+    return Interval{difference, difference};
+  const double df = variance * variance / (x.variance * x.variance / (x.n - 1) + y.variance * y.variance / (y.n - 1));
+  const double half = student_factor(std::max(df, 1.0), confidence) * std::sqrt(variance);
+  return Interval{difference - half, difference + half};
 }
 
 Estimate attainment_estimate(std::span<const Count> replicates) {

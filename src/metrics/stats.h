@@ -40,6 +40,11 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
 Interval wilson(double successes, double n, double confidence = 0.95);
 // Student's interval of the mean over replicate values; nullopt below 2 values.
 std::optional<Interval> student(std::span<const double> replicates, double confidence = 0.95);
+// Welch's interval of mean(b) − mean(a), independent samples of unequal spread (Welch, Biometrika 1947; degrees of
+// freedom by Satterthwaite); nullopt below 2 values on a side.
+std::optional<Interval> welch(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
+// The two-sided quantile of Student's distribution: the half-width of an interval in standard errors. df >= 1.
+double student_factor(double df, double confidence);
 // Attainment over replicates: the ratio of the sums, with an interval that covers both Student's over the replicates'
 // values and Wilson's on the pooled counts, within [0, 1]. From a single run it is Wilson's alone, which ignores the
 // correlation inside a run. Replicates without requests do not count; with none left, 0 in [0, 1].
