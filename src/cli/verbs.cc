@@ -4,11 +4,13 @@
 
 namespace goodput {
 
-extern const Verb kMapVerb, kBenchVerb, kServeVerb, kStudyVerb, kModelVerb, kStepsVerb, kLoadWorkerVerb;
+extern const Verb kMapVerb, kBenchVerb, kScoreVerb, kDefinitionsVerb, kCompareVerb, kServeVerb, kStudyVerb, kModelVerb,
+    kStepsVerb, kLoadWorkerVerb;
 
 // In the order of `goodput help`.
 std::span<const Verb> verbs() {
-  static const std::array kVerbs{kMapVerb, kBenchVerb, kServeVerb, kStudyVerb, kModelVerb, kStepsVerb, kLoadWorkerVerb};
+  static const std::array kVerbs{kMapVerb,   kBenchVerb, kScoreVerb, kDefinitionsVerb, kCompareVerb,
+                                 kServeVerb, kStudyVerb, kModelVerb, kStepsVerb,       kLoadWorkerVerb};
   return kVerbs;
 }
 

@@ -60,6 +60,12 @@ std::string FigureName::text() const {
   return metric;
 }
 
+FigureScale FigureName::scale() const {
+  if (metric == "attainment")
+    return FigureScale::kShare;
+  return kind == Kind::kWhole ? FigureScale::kPlain : FigureScale::kPositive;
+}
+
 Result<FigureName> parse_figure_name(std::string_view text) {
   FigureName figure;
   if (std::ranges::find(kWhole, text) != kWhole.end()) {
@@ -145,25 +151,23 @@ UntilState Until::add(std::optional<double> value) {
 }
 
 std::optional<Estimate> Until::estimate() const {
-  const auto interval = student(values_, kUntilConfidence);
+  const auto interval = replicate_interval(values_, spec_.figure.scale(), kUntilConfidence);
   if (!interval)
     return std::nullopt;
-  Estimate e{(interval->low + interval->high) / 2, interval->low, interval->high};
-  if (spec_.figure.metric == "attainment") {
-    e.low = std::clamp(*e.low, 0.0, 1.0);
-    e.high = std::clamp(*e.high, 0.0, 1.0);
-  }
-  return e;
+  double mean = 0;
+  for (const double v : values_)
+    mean += v / static_cast<double>(values_.size());
+  return Estimate{mean, interval->low, interval->high};
 }
 
 std::optional<double> Until::half_width() const {
-  const auto interval = student(values_, kUntilConfidence);
-  if (!interval)
+  const auto e = estimate();
+  if (!e)
     return std::nullopt;
-  const double half = (interval->high - interval->low) / 2, mean = std::fabs(interval->high + interval->low) / 2;
+  const double half = (*e->high - *e->low) / 2;
   if (!spec_.relative)
     return half;
-  return mean > 0 ? std::optional(half / mean) : std::nullopt;
+  return e->value != 0 ? std::optional(half / std::fabs(e->value)) : std::nullopt;
 }
 
 UntilState Until::state() const {

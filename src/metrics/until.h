@@ -28,6 +28,7 @@ struct FigureName {
   std::string metric;  // ttft ttft_service ttfa tpot itl icl max_gap e2el | attainment goodput token_goodput …
 
   std::string text() const;
+  FigureScale scale() const;
 };
 // kUsage with a suggestion. Percentiles: p50 p90 p95 p99 …, one or two digits, or p99.9.
 Result<FigureName> parse_figure_name(std::string_view);
