@@ -41,16 +41,23 @@ Result<std::vector<std::string>> names_of(const std::vector<std::string>& given,
   return names;
 }
 
+void judge_again(ResultRun& run, const std::vector<ClassRule>& rules) {
+  std::string targets;
+  for (const ClassRule& rule : rules)
+    if (!rule.targets.empty())
+      targets += fmt::format("{}{}[{}]", targets.empty() ? "" : " ", rule.name, to_text(rule.targets));
+  restate(run, summarize(run.records, rules, *run.window), targets);
+}
+
 Result<std::vector<ResultFile>> read_side(const Flags& f, const std::vector<std::string>& names) {
   const auto targets = TRY(targets_of(f.targets, f.preset));
   std::vector<ResultFile> files;
   for (const std::string& name : names) {
     ResultFile file = TRY(read_result_file(name));
     TRY(place_windows(file, f.window));
-    if (file.kind == ResultKind::kRecords || targets)
-      for (ResultRun& run : file.runs)
-        if (!run.records.empty())
-          restate(run, summarize(run.records, TRY(rules_of(run, f.workload, targets)), *run.window));
+    for (ResultRun& run : file.runs)
+      if (!run.records.empty() && (file.kind == ResultKind::kRecords || targets))
+        judge_again(run, TRY(rules_of(run, f.workload, targets)));
     files.push_back(std::move(file));
   }
   return files;

@@ -204,6 +204,10 @@ void warn_about(const std::vector<ResultFile>& files, std::string_view side, Com
         out.notes.push_back(fmt::format("{}: {} was judged INVALID when it was measured", side, file.path));
         break;
       }
+  const bool stored = std::ranges::any_of(
+      files, [](const ResultFile& f) { return f.kind == ResultKind::kBenchJson || f.kind == ResultKind::kStudy; });
+  if (stored && side == "A")
+    out.notes.push_back("goodput and attainment as stored rest on the targets that each run was given");
 }
 
 }  // namespace

@@ -305,7 +305,7 @@ std::string_view to_string(ResultKind kind) {
   return "AIPerf's per-request lines";
 }
 
-void restate(ResultRun& run, const PointSummary& s) {
+void restate(ResultRun& run, const PointSummary& s, const std::string& targets) {
   Point point;
   point.summary = s;
   run.figures.clear();
@@ -315,6 +315,14 @@ void restate(ResultRun& run, const PointSummary& s) {
   const bool valid = run.valid;
   if (!parser.parse(to_json(point)).get(summary))
     add_own_figures(run, summary);
+  const auto of_targets = [](const ResultFigure& f) {
+    return f.name == "goodput" || f.name == "token_goodput" || f.name == "attainment";
+  };
+  if (targets.empty())
+    std::erase_if(run.figures, of_targets);
+  for (ResultFigure& f : run.figures)
+    if (of_targets(f))
+      f.definition += " within " + targets;
   run.valid = valid;
   add_own_samples(run);
 }

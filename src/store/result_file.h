@@ -69,7 +69,8 @@ Result<ResultFile> read_result_file(const std::filesystem::path&);
 Result<ResultFile> parse_result(std::string_view bytes, std::string path);
 
 // Takes the figures of a run from its records as they are now judged, in place of those that were stored.
-void restate(ResultRun&, const PointSummary&);
+// `targets`: their text, which becomes a part of what goodput and attainment mean; empty: neither is kept.
+void restate(ResultRun&, const PointSummary&, const std::string& targets);
 // A hash over what a schedule fixes of each request (index, class, asked length, arrival relative to the first).
 std::string schedule_fingerprint(const std::vector<RequestRecord>&);
 // The window of a bench run as its JSON states it, for its records file.
