@@ -11,6 +11,7 @@ list() {
   scheduler-step      one scheduling decision at 256 running sequences (microseconds; bar 10)
   simulate-speed      sequence-steps per second of the screen on one core (bar 2,000,000)
   decode-throughput   tokens/s through HTTP over llama-batched-bench of the same source (ratio; bar 0.92; builds the peer)
+  coverage            worst coverage of the 95 % intervals and of --until over 1,000 simulated experiments (share; bar 0.93)
   prediction          a default map: largest prediction error over its bar (bar 1; five minutes)
 TEXT
 }
@@ -18,6 +19,7 @@ TEXT
 case "${1:-}" in
   scheduler-step) exec "$bin/bench/bench_scheduler_step" ;;
   simulate-speed) exec "$bin/bench/bench_simulate_speed" ;;
+  coverage) exec "$bin/bench/bench_coverage" ;;
   decode-throughput) "$root/run" peers && exec python3 "$root/bench/decode_throughput.py" "$bin/src/goodput" "$root/.deps/peers/bin/llama-batched-bench" ;;
   prediction) shift; exec python3 "$root/bench/prediction.py" "$bin/src/goodput" "$@" ;;
   ""|help|list) list ;;
