@@ -16,6 +16,7 @@ list() {
   stamp-error         kernel stamps against the server's send times at 10,000 streams (us at p99; bar 50)
   client-cost         CPU per token event of a minimal aiohttp client over ours (ratio; bar 5; needs python3-aiohttp)
   pacing              dispatch delay at 2,000 requests/s (us at p99; bar 200)
+  coverage            worst coverage of the 95 % intervals and of --until over 1,000 simulated experiments (share; bar 0.93)
   prediction          a default map: largest prediction error over its bar (bar 1; five minutes)
 TEXT
 }
@@ -24,6 +25,7 @@ case "${1:-}" in
   scheduler-step) exec "$bin/bench/bench_scheduler_step" ;;
   simulate-speed) exec "$bin/bench/bench_simulate_speed" ;;
   trace-memory) shift; exec "$bin/bench/bench_trace_memory" "$@" ;;
+  coverage) exec "$bin/bench/bench_coverage" ;;
   decode-throughput) "$root/run" peers && exec python3 "$root/bench/decode_throughput.py" "$bin/src/goodput" "$root/.deps/peers/bin/llama-batched-bench" ;;
   streams|stamp-error) exec "$bin/bench/bench_streams" "$1" ;;
   client-cost)

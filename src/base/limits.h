@@ -63,6 +63,14 @@ inline constexpr size_t kTraceReorderRows = 64;                  // how far out 
 inline constexpr size_t kMaxPromptWords = 256;                   // of a vocabulary; prompts are made from them
 inline constexpr int kMaxPromptRepairs = 16;                     // attempts at an exact length
 
+// Results of benchmarks, ours and other tools', that `score` and `compare` read.
+inline constexpr uint64_t kMaxResultBytes = 1u << 30;     // of one file that is not a study
+inline constexpr size_t kMaxResultRuns = 4096;            // of one file: points, lines, benchmarks
+inline constexpr size_t kMaxResultRequests = 20'000'000;  // of one run
+inline constexpr size_t kMaxResultText = 256;             // of a label in a foreign file
+inline constexpr double kMaxResultValue = 1e15;           // of a figure
+inline constexpr size_t kMaxComparedFiles = 64;           // on one side
+
 // Studies.
 inline constexpr int kMaxSettings = 4096;                 // points of a settings grid
 inline constexpr Nanos kStudyBusyWait = seconds(5);       // for another process that writes the same study file

@@ -4,12 +4,13 @@
 
 namespace goodput {
 
-extern const Verb kMapVerb, kBenchVerb, kServeVerb, kStudyVerb, kModelVerb, kStepsVerb, kConfigVerb, kLoadWorkerVerb;
+extern const Verb kMapVerb, kBenchVerb, kScoreVerb, kDefinitionsVerb, kCompareVerb, kServeVerb, kStudyVerb, kModelVerb,
+    kStepsVerb, kConfigVerb, kLoadWorkerVerb;
 
 // In the order of `goodput help`.
 std::span<const Verb> verbs() {
-  static const std::array kVerbs{kMapVerb,   kBenchVerb, kServeVerb,  kStudyVerb,
-                                 kModelVerb, kStepsVerb, kConfigVerb, kLoadWorkerVerb};
+  static const std::array kVerbs{kMapVerb,   kBenchVerb, kScoreVerb, kDefinitionsVerb, kCompareVerb,   kServeVerb,
+                                 kStudyVerb, kModelVerb, kStepsVerb, kConfigVerb,      kLoadWorkerVerb};
   return kVerbs;
 }
 

@@ -89,20 +89,90 @@ Interval wilson(double successes, double n, double confidence) {
   return {std::clamp((middle - half) / scale, 0.0, share), std::clamp((middle + half) / scale, share, 1.0)};
 }
 
+namespace {
+
+struct Moments {
+  double n = 0, mean = 0, variance = 0;  // variance: of the mean
+};
+
+Moments moments_of(std::span<const double> values) {
+  Moments m;
+  m.n = static_cast<double>(values.size());
+  for (const double v : values)
+    m.mean += v / m.n;
+  double squares = 0;
+  for (const double v : values)
+    squares += (v - m.mean) * (v - m.mean);
+  m.variance = squares / (m.n - 1) / m.n;
+  return m;
+}
+
+}  // namespace
+
+double student_factor(double df, double confidence) {
+  CHECK(df >= 1 && confidence > 0 && confidence < 1);
+  return quantile(boost::math::students_t(df), (1 + confidence) / 2);
+}
+
 std::optional<Interval> student(std::span<const double> replicates, double confidence) {
   CHECK(confidence > 0 && confidence < 1);
-  const auto n = static_cast<double>(replicates.size());
   if (replicates.size() < 2)
     return std::nullopt;
-  double sum = 0, squares = 0;
-  for (const double v : replicates)
-    sum += v;
-  const double mean = sum / n;
-  for (const double v : replicates)
-    squares += (v - mean) * (v - mean);
-  const double error = std::sqrt(squares / (n - 1) / n);
-  const double half = quantile(boost::math::students_t(n - 1), (1 + confidence) / 2) * error;
-  return Interval{mean - half, mean + half};
+  const Moments m = moments_of(replicates);
+  const double half = student_factor(m.n - 1, confidence) * std::sqrt(m.variance);
+  return Interval{m.mean - half, m.mean + half};
+}
+
+std::optional<Interval> welch(std::span<const double> a, std::span<const double> b, double confidence) {
+  if (a.size() < 2 || b.size() < 2)
+    return std::nullopt;
+  const Moments x = moments_of(a), y = moments_of(b);
+  const double variance = x.variance + y.variance, difference = y.mean - x.mean;
+  if (!(variance > 0))
+    return Interval{difference, difference};
+  const double df = variance * variance / (x.variance * x.variance / (x.n - 1) + y.variance * y.variance / (y.n - 1));
+  const double half = student_factor(std::max(df, 1.0), confidence) * std::sqrt(variance);
+  return Interval{difference - half, difference + half};
+}
+
+namespace {
+
+// Student's on another scale and back. `to` must be finite for every value.
+template <class To, class Back>
+std::optional<Interval> student_on(std::span<const double> values, double confidence, To to, Back back) {
+  std::vector<double> moved;
+  for (const double v : values)
+    moved.push_back(to(v));
+  const auto i = student(moved, confidence);
+  return i ? std::optional(Interval{back(i->low), back(i->high)}) : std::nullopt;
+}
+
+Interval hull(Interval a, Interval b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
+
+// A share that keeps off 0 and 1, where the log-odds end: as far as half a request in 500.
+double inner_share(double v) { return std::clamp(v, 0.001, 0.999); }
+
+}  // namespace
+
+std::optional<Interval> replicate_interval(std::span<const double> values, FigureScale scale, double confidence) {
+  if (scale == FigureScale::kShare) {
+    const auto plain = student(values, confidence);
+    const auto odds = student_on(
+        values, confidence, [](double v) { return std::log(inner_share(v) / (1 - inner_share(v))); },
+        [](double v) { return 1 / (1 + std::exp(-v)); });
+    if (!plain)
+      return std::nullopt;
+    const Interval both = hull(*plain, *odds);
+    return Interval{std::clamp(both.low, 0.0, 1.0), std::clamp(both.high, 0.0, 1.0)};
+  }
+  const auto plain = student(values, widened(confidence));
+  const bool positive = std::ranges::all_of(values, [](double v) { return v > 0; });
+  if (!plain || scale == FigureScale::kPlain || !positive)
+    return plain;
+  const auto logs = student_on(
+      values, widened(confidence), [](double v) { return std::log(v); }, [](double v) { return std::exp(v); });
+  const Interval both = hull(*plain, *logs);
+  return Interval{std::max(both.low, 0.0), both.high};
 }
 
 Estimate attainment_estimate(std::span<const Count> replicates) {
@@ -116,10 +186,8 @@ Estimate attainment_estimate(std::span<const Count> replicates) {
     values.push_back(c.good / c.scheduled);
   }
   Interval bounds = wilson(good, scheduled);
-  if (const auto spread = student(values)) {
-    bounds.low = std::min(bounds.low, std::max(spread->low, 0.0));
-    bounds.high = std::max(bounds.high, std::min(spread->high, 1.0));
-  }
+  if (const auto spread = replicate_interval(values, FigureScale::kShare))
+    bounds = hull(bounds, *spread);
   return {scheduled > 0 ? good / scheduled : 0, bounds.low, bounds.high};
 }
 

@@ -16,6 +16,33 @@ namespace {
 constexpr std::array<std::string_view, kTargetKeys> kKeys = {"ttft", "ttfa", "tpot", "itl", "icl", "max_gap", "e2el"};
 constexpr double kMaxTargetMs = 1e9;  // eleven days; keeps ns exact in a double
 
+// Names that other tools give to the same limits (AIPerf and GenAI-Perf call TPOT inter-token latency).
+struct Alias {
+  std::string_view name;
+  TargetKey key;
+};
+constexpr Alias kAliases[] = {
+    {"time_to_first_token", TargetKey::kTtft},
+    {"first_token_latency", TargetKey::kTtft},
+    {"time_to_first_output_token", TargetKey::kTtfa},
+    {"time_per_output_token", TargetKey::kTpot},
+    {"inter_token_latency", TargetKey::kTpot},
+    {"inter_chunk_latency", TargetKey::kIcl},
+    {"request_latency", TargetKey::kE2el},
+    {"e2e", TargetKey::kE2el},
+    {"e2e_latency", TargetKey::kE2el},
+};
+
+std::optional<size_t> key_index(std::string_view name) {
+  const auto* const at = std::ranges::find(kKeys, name);
+  if (at != kKeys.end())
+    return static_cast<size_t>(at - kKeys.begin());
+  const auto* const alias = std::ranges::find(kAliases, name, &Alias::name);
+  if (alias != std::end(kAliases))
+    return static_cast<size_t>(alias->key);
+  return std::nullopt;
+}
+
 enum class Fit : uint8_t { kMet, kMissed, kNothingToDivide, kUnmeasurable };
 
 Fit within(std::optional<Nanos> value, Nanos limit) { return value && *value <= limit ? Fit::kMet : Fit::kMissed; }
@@ -96,8 +123,8 @@ Result<TargetSet> parse_targets(std::span<const std::string> items) {
       return bad_item(item, "expected KEY:MILLISECONDS, such as ttft:200 or tpot:40");
     const std::string_view key = std::string_view(item).substr(0, colon);
     const std::string_view number = std::string_view(item).substr(colon + 1);
-    const auto at = std::ranges::find(kKeys, key);
-    if (at == kKeys.end()) {
+    const auto at = key_index(key);
+    if (!at) {
       const auto close = nearest(key, kKeys);
       return bad_item(item,
                       fmt::format("unknown target '{}'{}; the targets are {}", key,
@@ -107,7 +134,7 @@ Result<TargetSet> parse_targets(std::span<const std::string> items) {
     if (!ms || !(*ms > 0) || *ms > kMaxTargetMs || from_ms(*ms) <= Nanos(0))
       return bad_item(item,
                       fmt::format("expected milliseconds above 0 and up to {:.0f}, found '{}'", kMaxTargetMs, number));
-    auto& limit = targets.limit[static_cast<size_t>(at - kKeys.begin())];
+    auto& limit = targets.limit[*at];
     if (limit)
       return bad_item(item, fmt::format("'{}' is given twice", key));
     limit = from_ms(*ms);

@@ -30,7 +30,8 @@ struct TargetSet {
 
 std::string_view to_string(TargetKey);
 // "ttft:200 tpot:40" (milliseconds), vLLM's --goodput syntax; unknown keys and bad numbers are kUsage with a
-// suggestion.
+// suggestion. Other tools' names are understood too: time_to_first_token, inter_token_latency (which is TPOT),
+// request_latency.
 Result<TargetSet> parse_targets(std::span<const std::string> items);
 std::string to_text(const TargetSet&);  // the same syntax
 
