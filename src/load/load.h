@@ -36,9 +36,11 @@ struct LoadOptions {
   bool stream = true;
   bool ignore_eos = true;
   Nanos request_timeout = seconds(120);
-  bool running_usage = false;  // ask for usage on every chunk (vLLM's continuous_usage_stats)
-  int concurrency = 0;         // > 0: closed loop over the schedule's order
-  int max_in_flight = 0;       // > 0: caps an open loop; a capped send is late, latency stays from its time
+  bool running_usage = false;     // ask for usage on every chunk (vLLM's continuous_usage_stats)
+  std::string extra_body;         // a JSON object whose members replace those of each request's body; empty: none
+  std::string request_id_prefix;  // X-Request-Id: the prefix and the request's index; empty: no such header
+  int concurrency = 0;            // > 0: closed loop over the schedule's order
+  int max_in_flight = 0;          // > 0: caps an open loop; a capped send is late, latency stays from its time
   Nanos think_time{0};
   Nanos warm_up{0};                 // requests scheduled before it are outside the window
   Nanos window{0};                  // length of the window after the warm-up; 0: up to the last arrival

@@ -36,6 +36,11 @@ boost::json::object body_of(const LoadOptions& options, std::string_view model, 
     body["ignore_eos"] = true;
   if (request.priority != 0)
     body["priority"] = request.priority;
+  if (!options.extra_body.empty()) {
+    const boost::json::value extra = boost::json::parse(options.extra_body);  // an object: check_headers saw it
+    for (const auto& [key, value] : extra.get_object())
+      body[key] = value;
+  }
   return body;
 }
 
@@ -58,6 +63,8 @@ std::string request_bytes(const Url& base, const LoadOptions& options, std::stri
   std::string out;
   append_head(out, "POST", base, options, options.api == Api::kChat ? "/v1/chat/completions" : "/v1/completions");
   out += options.stream ? "Accept: text/event-stream\r\n" : "Accept: application/json\r\n";
+  if (!options.request_id_prefix.empty())
+    out += "X-Request-Id: " + options.request_id_prefix + std::to_string(request.index) + "\r\n";
   out += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   return out += body;
 }
@@ -74,6 +81,14 @@ Result<void> check_headers(const LoadOptions& options) {
     if (!named || !is_clean(value)) {
       return fail(ErrorCode::kUsage, "a header needs a name without blanks and a value on one line", name);
     }
+  }
+  if (!is_clean(options.request_id_prefix))
+    return fail(ErrorCode::kUsage, "the prefix of request ids contains a line break");
+  if (!options.extra_body.empty()) {
+    boost::system::error_code error;
+    const auto extra = boost::json::parse(options.extra_body, error);
+    if (error || !extra.is_object())
+      return fail(ErrorCode::kUsage, "the extra body is not a JSON object");
   }
   if (!is_clean(options.api_key))
     return fail(ErrorCode::kUsage, "the API key contains a line break");
