@@ -23,7 +23,7 @@ namespace {
 void print(const BenchPlan& plan, const BenchReport& report) {
   const BenchOutput& o = plan.output;
   if (o.json) {
-    fmt::print("{}\n", bench_json(report, o.detailed));
+    std::fputs((bench_json(report, o.detailed) + "\n").c_str(), stdout);
     return;
   }
   const BenchTotals totals = bench_totals(report);
@@ -58,7 +58,7 @@ Exit run(const BenchFlags& flags) {
     return report_error(schedule.error());
   if (flags.dry_run) {
     const BenchForecast f = forecast(*plan, *schedule);
-    fmt::print("{}", flags.json ? f.json : f.text);
+    std::fputs((flags.json ? f.json : f.text).c_str(), stdout);
     return f.possible ? Exit::kOk : Exit::kFailed;
   }
   TerminalProgress terminal;

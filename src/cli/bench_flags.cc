@@ -5,13 +5,14 @@
 #include <fmt/format.h>
 
 #include "base/limits.h"
+#include "base/text.h"
 
 namespace goodput {
 namespace {
 
 using F = BenchFlags;
 constexpr FlagOwner kV = FlagOwner::kVllm, kO = FlagOwner::kOurs;
-constexpr int64_t kMostTokens = limits::kMaxModelLen.count();
+constexpr int64_t kMostPlausible = limits::kMaxScheduledRequests;  // of any count; each use has its own bound
 
 // In the order of `goodput help bench`.
 const FlagRow kRows[] = {
@@ -27,7 +28,7 @@ const FlagRow kRows[] = {
     {"tokenizer-mode", "MODE", kV, FlagIgnored{}, "accepted; only GGUF vocabularies are read"},
     {"skip-tokenizer-init", "", kV, FlagIgnored{}, "accepted; no tokenizer is needed"},
     {"trust-remote-code", "", kV, FlagIgnored{}, "accepted; no code of a model is run"},
-    {"header", "NAME=VALUE…", kV, &F::headers, "sent with each request"},
+    {"header", "NAME=VALUE", kV, &F::headers, "sent with each request"},
     {"extra-body", "JSON", kV, &F::extra_body, "object whose members are added to each request's body"},
     {"request-id-prefix", "TEXT", kV, &F::request_id_prefix, "X-Request-Id of request i: this and i"},
     {"ready-check-timeout-sec", "S", kV, &F::ready_check_s,
@@ -75,7 +76,7 @@ const FlagRow kRows[] = {
     {"ramp-up-end-rps", "R", kV, &F::ramp_end, "requests/s at the end"},
     {"num-warmups", "N", kV, &F::warmups, "requests sent before, not counted; prompts of their own", 0},
 
-    {"goodput", "KEY:MS…", kV, &F::targets, "targets, e.g. ttft:200 tpot:50 e2el:5000; ours: ttfa itl icl max_gap"},
+    {"goodput", "KEY:MS", kV, &F::targets, "targets, e.g. ttft:200 tpot:50 e2el:5000; ours: ttfa itl icl max_gap"},
     {"percentile-metrics", "LIST", kV, &F::metrics,
      "of ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue; default ttft,tpot,itl"},
     {"metric-percentiles", "LIST", kV, &F::percentiles, "e.g. 50,90,99.9"},
@@ -84,7 +85,7 @@ const FlagRow kRows[] = {
     {"append-result", "", kV, &F::append_result, "add the result to the file as one more line"},
     {"result-dir", "DIR", kV, &F::result_dir, "default: here"},
     {"result-filename", "FILE", kV, &F::result_filename, "default: {label}-{rate}qps-{model}-{date}.json"},
-    {"metadata", "KEY=VALUE…", kV, &F::metadata, "kept in the result"},
+    {"metadata", "KEY=VALUE", kV, &F::metadata, "kept in the result"},
     {"label", "TEXT", kV, &F::label, "of the result; default: the backend"},
     {"disable-tqdm", "", kV, &F::quiet, "no progress on stderr"},
     {"profile", "", kV, FlagRefused{}, "goodput does not drive a server's profiler; start it yourself around the run"},
@@ -92,7 +93,7 @@ const FlagRow kRows[] = {
      "goodput draws no timeline; --save-detailed has the times of each request"},
     {"plot-dataset-stats", "", kV, FlagRefused{}, "goodput draws no dataset; --save-detailed has the lengths"},
     {"timeline-itl-thresholds", "LIST", kV, FlagRefused{}, "belongs to --plot-timeline, which goodput does not have"},
-    {"lora-modules", "NAME…", kV, FlagRefused{}, "goodput asks for one model a run; name it with --served-model-name"},
+    {"lora-modules", "NAME", kV, FlagRefused{}, "goodput asks for one model a run; name it with --served-model-name"},
     {"use-beam-search", "", kV, FlagRefused{}, "beam search has no stream to measure"},
     {"logprobs", "N", kV, FlagRefused{}, "pass it as --extra-body '{\"logprobs\": N}'"},
     {"probe-request-rate", "R", kV, FlagRefused{}, "goodput has no probe requests beside the load; run a second bench"},
@@ -112,6 +113,18 @@ const FlagRow kRows[] = {
     {"cpus", "LIST", kO, &F::cpus, "processors to run on, e.g. 1"},
     {"dry-run", "", kO, &F::dry_run, "print the plan: requests, time, descriptors, memory"},
 };
+
+// A whole number in [least, kMostPlausible]; without a name, so that help stays readable.
+CLI::Validator at_least(int64_t least) {
+  return CLI::Validator(
+      [least](std::string& text) {
+        const auto value = parse_int(text);
+        if (value && *value >= least && *value <= kMostPlausible)
+          return std::string();
+        return fmt::format("expected a whole number from {} to {}, found '{}'", least, kMostPlausible, text);
+      },
+      "");
+}
 
 struct Declare {
   CLI::App& app;
@@ -149,7 +162,7 @@ void declare_bench_flags(CLI::App& app, BenchFlags& flags) {
     if (!row.syntax.empty())
       option->type_name(std::string(row.syntax));
     if (row.least != INT64_MIN)
-      option->check(CLI::Range(row.least, std::max(kMostTokens, int64_t{limits::kMaxScheduledRequests})));
+      option->check(at_least(row.least));
     if (const auto* text = std::get_if<std::string F::*>(&row.field); text && !(defaults.**text).empty())
       option->default_str(defaults.**text);
     if (const auto* number = std::get_if<int64_t F::*>(&row.field))

@@ -62,8 +62,8 @@ Exit run_verb(const Verb& verb, int argc, char** argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}{}{}", verb.examples.empty() ? "" : "Examples:\n", verb.examples, verb.examples.empty() ? "" : "\n");
-    fmt::print("{}", app.help());
+    const std::string examples = verb.examples.empty() ? "" : fmt::format("Examples:\n{}\n", verb.examples);
+    std::fputs((examples + app.help()).c_str(), stdout);  // `goodput help VERB | head` is no error
     return Exit::kOk;
   } catch (const CLI::ExtrasError&) {
     std::vector<std::string_view> known;

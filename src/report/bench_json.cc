@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 
 #include "metrics/request_metrics.h"
+#include "report/python_json.h"
 #include "store/point.h"
 
 namespace goodput {
@@ -153,12 +154,6 @@ json::object own_part(const BenchReport& r, const BenchTotals& t) {
   return o;
 }
 
-// As Python prints a float: "4.0", "0.5", "inf".
-std::string python_float(double v) {
-  std::string text = fmt::format("{}", v);
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
-}
-
 }  // namespace
 
 std::string bench_json(const BenchReport& r, bool detailed) {
@@ -173,7 +168,7 @@ std::string bench_json(const BenchReport& r, bool detailed) {
   o["rtfx"] = nullptr;  // of audio only
   add_latencies(o, r, t);
   o["goodput"] = own_part(r, t);
-  return json::serialize(o);
+  return python_json(o);
 }
 
 std::string bench_file_name(const BenchReport& r) {

@@ -35,7 +35,9 @@ std::string interval(const Estimate& e) {
 }
 
 std::string attainment_line(const ClassSummary& c, const TargetSet* targets, const TextStyle& style) {
-  const std::string label = targets == nullptr || targets->empty() ? c.name : c.name + " [" + to_text(*targets) + "]";
+  const std::string label = c.name + (targets == nullptr ? ""
+                                      : targets->empty() ? " [no targets]"
+                                                         : " [" + to_text(*targets) + "]");
   if (!c.attainment)
     return label_line("Attainment, " + label + ":", c.unmeasurable > 0 ? "not measurable" : "–", style);
   return label_line("Attainment, " + label + ":",

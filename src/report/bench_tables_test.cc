@@ -246,8 +246,8 @@ TEST(BenchTables, DbgptIsOneCsvRowThatCountsAllTokens) {
 
 TEST(BenchTables, EvalscopeHasItsPercentilesMinAndChinese) {
   const std::string english = render("evalscope", two());
-  for (const char* word : {"Average package per request           5.00", "Succeed requests                           2",
-                           "Average latency (s)                   0.2100", "\nmin ", "\n66% ", "\n99% "})
+  for (const char* word : {"Average package per request           5.00", "Succeed requests                         2",
+                           "Average latency (s)                 0.2100", "\nmin ", "\n66% ", "\n99% "})
     EXPECT_NE(english.find(word), std::string::npos) << word << "\n" << english;
   const std::string chinese = render("evalscope", two(), true);
   for (const char* word : {"首字延迟", "每输出 token 时间", "成功请求数", "总耗时"})
