@@ -168,7 +168,7 @@ std::string bench_json(const BenchReport& r, bool detailed) {
   o["rtfx"] = nullptr;  // of audio only
   add_latencies(o, r, t);
   o["goodput"] = own_part(r, t);
-  return python_json(o);
+  return python_json(json::serialize(o));
 }
 
 std::string bench_file_name(const BenchReport& r) {

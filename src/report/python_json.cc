@@ -1,6 +1,9 @@
 #include "report/python_json.h"
 
 #include <fmt/format.h>
+#include <boost/json.hpp>
+
+#include "base/check.h"
 
 namespace goodput {
 namespace {
@@ -32,7 +35,10 @@ void write(const boost::json::value& value, std::string& out) {
 
 }  // namespace
 
-std::string python_json(const boost::json::value& value) {
+std::string python_json(std::string_view text) {
+  boost::system::error_code error;
+  const boost::json::value value = boost::json::parse(text, error);
+  CHECK(!error, "a JSON document");
   std::string out;
   write(value, out);
   return out;
