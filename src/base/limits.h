@@ -49,6 +49,10 @@ inline constexpr int64_t kMaxWarmupRequests = 100'000;    // sent before a bench
 
 // Workloads and schedules.
 inline constexpr size_t kMaxTraceLine = 1024 * 1024;
+inline constexpr size_t kMaxTraceRecord = 16 * 1024 * 1024;  // one element of a JSON array: a conversation
+inline constexpr size_t kMaxTraceTurns = 4096;               // of one conversation in a trace
+inline constexpr int kMaxTurns = 1024;                       // of one conversation of a class
+inline constexpr size_t kMaxStages = 1024;                   // of a rate profile
 inline constexpr size_t kMaxStudyFileBytes = 4 * 1024 * 1024;
 inline constexpr uint64_t kMaxScheduledRequests = 50'000'000;
 inline constexpr uint64_t kMaxScheduledTokens = 1'000'000'000;  // prompt tokens of one schedule: 4 GB of ids

@@ -1,42 +1,85 @@
-// Arrival processes of the open loop. Internal to the room.
+// Arrival processes of the open loop: a renewal process at rate 1 (the seed's noise) whose time is mapped through a
+// rate profile (the user's load). So the same seed gives the same noise under every profile, every time is absolute,
+// and a profile changes nothing about the process's statistics. Internal to the room.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "base/random.h"
+#include "base/result.h"
 #include "base/units.h"
+#include "workload/spec.h"
 
 namespace goodput {
 
 // Seconds as Nanos, saturating far beyond any run, so that a tiny rate cannot overflow.
-inline Nanos arrival_time(double s) { return from_seconds(std::min(s, 1e9)); }
+Nanos arrival_time(double s);
 
-// A true Poisson process: independent exponential gaps, never rescaled to hit a count or a span, because that would
-// remove the run-to-run noise that a confidence interval should show. Gaps are drawn at rate 1 and divided by the rate.
-class PoissonArrivals {
+// Arrivals at rate 1, as seconds since the start. Poisson: exponential gaps. Gamma: gaps of mean 1 and shape
+// `burstiness` (their variance is 1/burstiness; infinite: constant). Constant: 0, 1, 2, ….
+class UnitArrivals {
  public:
-  PoissonArrivals(double rate, uint64_t seed) : rate_(rate), random_(seed, "arrivals") {}
-  Nanos next() {
-    unit_time_ += random_.exponential(1.0);
-    return arrival_time(unit_time_ / rate_);
-  }
+  UnitArrivals(ArrivalKind, double burstiness, uint64_t seed);
+  double next();
+  double gap();  // next() less the one before
 
  private:
-  double rate_;
-  double unit_time_ = 0;
+  bool constant_, gamma_;
+  double burstiness_;
+  double now_ = 0;
+  uint64_t index_ = 0;
   Random random_;
 };
 
-// One arrival every 1/rate seconds from 0 on, each from its own index, so that rounding never accumulates.
-class ConstantArrivals {
+// Where the integral of the rate reaches a number of arrivals: a piece of the profile after the other.
+class RateProfile {
  public:
-  explicit ConstantArrivals(double rate) : rate_(rate) {}
-  Nanos next() { return arrival_time(static_cast<double>(index_++) / rate_); }
+  // The workload's stages, its ramp by time, or its rate for ever. `duration`: of the run, for a ramp without its own.
+  RateProfile(const WorkloadSpec&, std::optional<Nanos> duration);
+
+  // Seconds at which `units` arrivals are due; nullopt: the profile ends before. Calls come in ascending order.
+  std::optional<double> time_of(double units);
+  // Arrivals due before `s` seconds.
+  double units_by(double s) const;
 
  private:
-  double rate_;
-  uint64_t index_ = 0;
+  struct Piece {
+    double from, to, start, length;  // rates at both ends; seconds, length infinite for the last of an endless profile
+    bool exponential;
+    double units_before;                 // at its start
+    double units_after(double s) const;  // of this piece alone, s seconds into it
+    double seconds_for(double units) const;
+  };
+  void add(double from, double to, double length, bool exponential = false);
+
+  std::vector<Piece> pieces_;
+  size_t at_ = 0;
+};
+
+// The times of a workload of kind poisson, constant or gamma.
+class Arrivals {
+ public:
+  // kUsage: a ramp by index or `rescale` without a number of requests, a ramp by time without a length.
+  static Result<Arrivals> create(const WorkloadSpec&, uint64_t seed, std::optional<Nanos> duration,
+                                 std::optional<uint64_t> requests);
+
+  std::optional<Nanos> next();  // nullopt: the stages are over
+  // How many are due before this time, on average; of a ramp by index an upper bound.
+  double expected_by(Nanos) const;
+
+ private:
+  Arrivals(const WorkloadSpec&, uint64_t seed, std::optional<Nanos> duration);
+  double index_rate() const;
+
+  UnitArrivals unit_;
+  RateProfile profile_;
+  std::optional<RampSpec> by_index_;
+  uint64_t index_ = 0, requests_ = 0;
+  double by_index_now_ = 0;
+  bool first_after_a_gap_ = false;  // vLLM's convention for constant gaps
+  double scale_ = 1;                // of unit time
 };
 
 }  // namespace goodput

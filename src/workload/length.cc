@@ -28,6 +28,19 @@ Tokens draw(const LengthSpec& spec, Random& random) {
   return spec.low;
 }
 
+Nanos draw(const TimeSpec& spec, Random& random) {
+  switch (spec.kind) {
+    case LengthSpec::Kind::kFixed:
+      return spec.low;
+    case LengthSpec::Kind::kUniform:
+      return Nanos(random.uniform_int(spec.low.count(), spec.high.count()));
+    case LengthSpec::Kind::kLognormal:
+      return from_seconds(std::clamp(random.lognormal(to_seconds(spec.median), spec.sigma), to_seconds(spec.low),
+                                     to_seconds(spec.high)));
+  }
+  return spec.low;
+}
+
 Tokens quantile(const LengthSpec& spec, double p) {
   switch (spec.kind) {
     case LengthSpec::Kind::kFixed:

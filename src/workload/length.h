@@ -7,6 +7,7 @@
 namespace goodput {
 
 Tokens draw(const LengthSpec&, Random&);
+Nanos draw(const TimeSpec&, Random&);
 // The length below which the share `p` in (0, 1) of draws falls.
 Tokens quantile(const LengthSpec&, double p);
 

@@ -18,23 +18,8 @@
 namespace goodput {
 namespace {
 
-// First words in turn: documents have one of their own each, requests share the rest.
-class Leads {
- public:
-  Leads(size_t words, uint64_t seed, uint64_t documents) : order_(words) {
-    std::iota(order_.begin(), order_.end(), size_t{0});
-    Random random(seed, "leads");
-    for (size_t i = words; i > 1; --i)
-      std::swap(order_[i - 1], order_[static_cast<size_t>(random.uniform_int(0, static_cast<int64_t>(i) - 1))]);
-    reserved_ = documents < words ? documents : 0;
-  }
-  size_t of_request(uint64_t ordinal) const { return order_[reserved_ + ordinal % (order_.size() - reserved_)]; }
-  size_t of_document(uint64_t number) const { return order_[number % order_.size()]; }
-
- private:
-  std::vector<size_t> order_;
-  uint64_t reserved_ = 0;
-};
+// Which of so many words is the i-th of a stretch.
+size_t word_at(const Stretch& s, int i, size_t words) { return mix64(s.key, static_cast<uint64_t>(i)) % words; }
 
 class IdPrompts final : public PromptMaker {
  public:
@@ -49,6 +34,18 @@ class IdPrompts final : public PromptMaker {
   Result<Prompt> with_question(const Document& d, Tokens length, Random& random) const override {
     Prompt p{d.tokens, {}};
     extend(p.tokens, length, random);
+    return p;
+  }
+  Result<Prompt> continuation(Tokens length, Random& random) const override {
+    Prompt p;
+    extend(p.tokens, length, random);
+    return p;
+  }
+  Result<Prompt> of_stretches(std::span<const Stretch> stretches) const override {
+    Prompt p;
+    for (const Stretch& s : stretches)
+      for (int i = 0; i < s.length.count(); ++i)
+        p.tokens.push_back(p.tokens.empty() ? kBos : kFirst + static_cast<TokenId>(word_at(s, i, kWords)));
     return p;
   }
 
@@ -74,8 +71,9 @@ class IdPrompts final : public PromptMaker {
 // The words of a vocabulary that tokenize as themselves, and what tokenizing puts around a text.
 struct Words {
   std::vector<std::string> text;  // " word"
-  bool leading_blank = false;     // whether a prompt's first word keeps its blank
-  size_t before = 0, after = 0;   // special tokens around a text (BOS, EOS)
+  std::vector<TokenId> ids;
+  bool leading_blank = false;    // whether a prompt's first word keeps its blank
+  size_t before = 0, after = 0;  // special tokens around a text (BOS, EOS)
 };
 
 // " word" in lower-case ASCII: the same letters in every encoding of pieces, and never part of a special token's text.
@@ -106,6 +104,7 @@ Result<Words> find_words(const Tokenizer& tokenizer) {
   // vocabulary that takes neither), the words that survive are too few and the error below says so.
   for (const bool leading_blank : {false, true}) {
     words.text.clear();
+    words.ids.clear();
     words.leading_blank = leading_blank;
     size_t tried = 0;
     for (const auto& [piece, id] : candidates) {
@@ -113,8 +112,10 @@ Result<Words> find_words(const Tokenizer& tokenizer) {
       if (tried++ == kTries && words.text.empty())
         break;
       const auto tokens = tokenizer.tokenize(std::string_view(piece).substr(leading_blank ? 0 : 1), false, false);
-      if (tokens.size() == 1 && tokens[0] == id)
+      if (tokens.size() == 1 && tokens[0] == id) {
         words.text.push_back(piece);
+        words.ids.push_back(id);
+      }
       if (words.text.size() == limits::kMaxPromptWords)
         break;
     }
@@ -179,6 +180,49 @@ class TextPrompts final : public PromptMaker {
     return inexact(total);
   }
 
+  Result<Prompt> continuation(Tokens length, Random& random) const override {
+    // After any one word: words do not look further back.
+    Document d;
+    d.text = words_.text[0].substr(words_.leading_blank ? 0 : 1);
+    d.tokens = tokenizer_.tokenize(d.text, true, false);
+    d.tokens.resize(d.tokens.size() - words_.after);
+    const Tokens special(static_cast<int64_t>(d.tokens.size() + words_.after));
+    Prompt p = TRY(with_question(d, special + length, random));
+    p.text.erase(0, d.text.size());
+    p.tokens.erase(p.tokens.begin(), p.tokens.begin() + std::ssize(d.tokens));
+    p.tokens.resize(count(length));
+    return p;
+  }
+
+  Result<Prompt> of_stretches(std::span<const Stretch> stretches) const override {
+    size_t total = 0;
+    for (const Stretch& s : stretches)
+      total += count(s.length);
+    if (total < words_.before + words_.after + 1)
+      return too_short(total);
+    std::vector<size_t> line;
+    std::vector<TokenId> wanted;
+    size_t place = 0;
+    for (const Stretch& s : stretches)
+      for (int i = 0; i < s.length.count(); ++i, ++place)
+        if (place >= words_.before && place < total - words_.after) {
+          line.push_back(word_at(s, i, words_.text.size()));
+          wanted.push_back(words_.ids[line.back()]);
+        }
+    Prompt p;
+    p.text = join(line);
+    if (!words_.leading_blank)
+      p.text.erase(0, 1);
+    p.tokens = tokenizer_.tokenize(p.text, true, false);
+    if (p.tokens.size() == total &&
+        std::equal(wanted.begin(), wanted.end(),
+                   p.tokens.begin() + std::ssize(p.tokens) - std::ssize(wanted) - static_cast<int64_t>(words_.after)))
+      return p;
+    return fail(
+        ErrorCode::kFailed,
+        "the model's vocabulary merges words, so blocks of exactly the trace's tokens cannot be written with it");
+  }
+
  private:
   static size_t count(Tokens length) { return static_cast<size_t>(std::max(0, length.count())); }
 
@@ -186,6 +230,13 @@ class TextPrompts final : public PromptMaker {
     return fail(ErrorCode::kFailed, fmt::format("no text of exactly {} tokens was found in {} attempts: the model's "
                                                 "vocabulary merges words unpredictably",
                                                 length, limits::kMaxPromptRepairs));
+  }
+
+  tl::unexpected<Error> too_short(size_t length) const {
+    const size_t special = words_.before + words_.after;
+    return fail(ErrorCode::kUsage, fmt::format("a prompt of {} tokens is too short: this model adds {} special tokens "
+                                               "to every prompt, so the shortest has {}",
+                                               length, special, special + 1));
   }
 
   std::vector<size_t> draw(size_t n, Random& random) const {
@@ -221,10 +272,7 @@ class TextPrompts final : public PromptMaker {
   Result<Prompt> line(size_t lead, size_t length, Random& random) const {
     const size_t special = words_.before + words_.after;
     if (length < special + 1)
-      return fail(ErrorCode::kUsage,
-                  fmt::format("a prompt of {} tokens is too short: this model adds {} special tokens to "
-                              "every prompt, so the shortest has {}",
-                              length, special, special + 1));
+      return too_short(length);
     for (int attempt = 0; attempt < limits::kMaxPromptRepairs; ++attempt) {
       std::vector<size_t> words = draw(length - special, random);
       words[0] = lead;
@@ -276,6 +324,14 @@ class TextPrompts final : public PromptMaker {
 };
 
 }  // namespace
+
+Leads::Leads(size_t words, uint64_t seed, uint64_t documents) : order_(words) {
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  Random random(seed, "leads");
+  for (size_t i = words; i > 1; --i)
+    std::swap(order_[i - 1], order_[static_cast<size_t>(random.uniform_int(0, static_cast<int64_t>(i) - 1))]);
+  reserved_ = documents < words ? documents : 0;
+}
 
 std::unique_ptr<PromptMaker> make_id_prompts(uint64_t seed, uint64_t documents) {
   return std::make_unique<IdPrompts>(seed, documents);

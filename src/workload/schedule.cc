@@ -1,12 +1,14 @@
-// Makes a schedule in three passes: when and how long (plan), what is said (prompts), and what it implies (hash, hit
-// rate). Every draw comes from a stream named by the seed, the request's index and a purpose, so that no draw can shift
-// another. One thread per call, no state.
+// Makes a schedule in three passes: when and how long (plan.h), what is said (prompts.h), and what it implies (hash,
+// hit rate). Every draw comes from a stream named by the seed, the request's index and a purpose, so that no draw can
+// shift another. One thread per call, no state.
 #include "workload/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cmath>
+#include <functional>
 #include <memory>
+#include <span>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -14,239 +16,12 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/random.h"
-#include "base/text.h"
-#include "workload/arrivals.h"
-#include "workload/length.h"
+#include "workload/plan.h"
 #include "workload/prompts.h"
-#include "workload/trace.h"
 
 namespace goodput {
 namespace {
-
-// One request before it has words.
-struct Planned {
-  Nanos at;
-  uint16_t cls = 0;
-  Tokens prompt{0}, output{0};
-  std::optional<uint32_t> document;  // over all classes' documents
-};
-
-// A shared document before it has words.
-struct PlannedDocument {
-  uint16_t cls = 0;
-  Tokens length{0};
-};
-
-Random stream(uint64_t seed, uint64_t index, std::string_view purpose) { return Random(mix64(seed, index), purpose); }
-
-Result<void> check_options(const WorkloadSpec& spec, const ScheduleOptions& o) {
-  if (o.duration && o.requests)
-    return fail(ErrorCode::kUsage, "a schedule takes a duration or a number of requests, not both");
-  if (spec.arrivals == ArrivalKind::kClosed && !o.requests)
-    return fail(ErrorCode::kUsage, "a closed loop needs a number of requests: its times follow from the answers");
-  if (spec.arrivals != ArrivalKind::kTrace && !o.duration && !o.requests)
-    return fail(ErrorCode::kUsage, "a schedule needs a duration or a number of requests");
-  if (o.duration && (*o.duration <= Nanos(0) || *o.duration > limits::kMaxWorkloadTime))
-    return fail(ErrorCode::kUsage, fmt::format("a duration of {} is outside (0, {}]", format_duration(*o.duration),
-                                               format_duration(limits::kMaxWorkloadTime)));
-  if (o.requests == 0)
-    return fail(ErrorCode::kUsage, "a schedule of 0 requests measures nothing");
-  if (o.block_size < Tokens(1))
-    return fail(ErrorCode::kUsage, "the block size must be at least 1 token");
-  return {};
-}
-
-Result<void> check_count(double requests) {
-  if (requests <= static_cast<double>(limits::kMaxScheduledRequests))
-    return {};
-  return fail(ErrorCode::kUsage,
-              fmt::format("the schedule would hold about {:.0f} requests, the limit is {}: shorten it "
-                          "or lower the rate",
-                          requests, limits::kMaxScheduledRequests));
-}
-
-// Before drawing, so that whether a schedule can be made does not depend on its seed.
-Result<void> check_lengths(const WorkloadSpec& spec, Tokens max_model_len) {
-  if (spec.arrivals == ArrivalKind::kTrace)
-    return {};
-  for (const ClassSpec& c : spec.classes) {
-    const Tokens prompt = longest(c.prompt), output = longest(c.output);
-    if (prompt + output > max_model_len)
-      return fail(
-          ErrorCode::kUsage,
-          fmt::format("a prompt of up to {} tokens and an output of up to {} exceed max_model_len {}: shorten the "
-                      "class's lengths or raise max_model_len",
-                      prompt.count(), output.count(), max_model_len.count()),
-          fmt::format("class '{}'", c.name));
-  }
-  return {};
-}
-
-// Chooses classes by share.
-class Mix {
- public:
-  explicit Mix(const std::vector<ClassSpec>& classes) {
-    double sum = 0;
-    for (const auto& c : classes)
-      bounds_.push_back(sum += c.share);
-  }
-  uint16_t draw(Random& random) const {
-    const double at = random.uniform() * bounds_.back();
-    const auto it = std::ranges::upper_bound(bounds_, at);
-    return static_cast<uint16_t>(std::min<std::ptrdiff_t>(it - bounds_.begin(), std::ssize(bounds_) - 1));
-  }
-
- private:
-  std::vector<double> bounds_;
-};
-
-std::vector<PlannedDocument> plan_documents(const WorkloadSpec& spec) {
-  std::vector<PlannedDocument> documents;
-  if (spec.arrivals == ArrivalKind::kTrace)
-    return documents;
-  for (size_t c = 0; c < spec.classes.size(); ++c) {
-    const ClassSpec& cls = spec.classes[c];
-    for (int k = 0; k < cls.shared_documents; ++k)
-      documents.push_back(
-          {static_cast<uint16_t>(c), quantile(cls.prompt, (k + 0.5) / cls.shared_documents) - cls.question});
-  }
-  return documents;
-}
-
-// Draws what request `index` is; its time comes from elsewhere.
-class Drawer {
- public:
-  Drawer(const WorkloadSpec& spec, uint64_t seed, const std::vector<PlannedDocument>& documents)
-      : spec_(spec), seed_(seed), documents_(documents), mix_(spec.classes) {
-    for (uint32_t number = static_cast<uint32_t>(documents.size()); number > 0; --number)
-      if (number == 1 || documents[number - 2].cls != documents[number - 1].cls)
-        first_.emplace_back(documents[number - 1].cls, number - 1);
-  }
-
-  Planned draw(uint64_t index) const {
-    Planned p;
-    Random cls = stream(seed_, index, "class"), lengths = stream(seed_, index, "lengths");
-    p.cls = mix_.draw(cls);
-    const ClassSpec& c = spec_.classes[p.cls];
-    p.output = goodput::draw(c.output, lengths);
-    if (c.shared_documents == 0) {
-      p.prompt = goodput::draw(c.prompt, lengths);
-    } else {
-      p.document = first_document(p.cls) + static_cast<uint32_t>(lengths.uniform_int(0, c.shared_documents - 1));
-      const int q = c.question.count();
-      const Tokens question(lengths.uniform_int((q + 1) / 2, q + q / 2));
-      p.prompt = std::clamp(documents_[*p.document].length + question, shortest(c.prompt), longest(c.prompt));
-    }
-    return p;
-  }
-
- private:
-  uint32_t first_document(uint16_t cls) const {
-    const auto it = std::ranges::find(first_, cls, &std::pair<uint16_t, uint32_t>::first);
-    CHECK(it != first_.end(), "every class with shared documents has them planned");
-    return it->second;
-  }
-
-  const WorkloadSpec& spec_;
-  uint64_t seed_;
-  const std::vector<PlannedDocument>& documents_;
-  Mix mix_;
-  std::vector<std::pair<uint16_t, uint32_t>> first_;  // class → its first document
-};
-
-// Takes times from `next` until the options say enough.
-template <class Next>
-Result<std::vector<Planned>> plan_times(const ScheduleOptions& o, const Drawer& drawer, Next next) {
-  std::vector<Planned> plan;
-  while (!o.requests || plan.size() < *o.requests) {
-    const Nanos at = next();
-    if (o.duration && at >= *o.duration)
-      break;
-    if (at > limits::kMaxWorkloadTime)
-      return fail(ErrorCode::kUsage, fmt::format("{} requests at this rate take longer than {}", o.requests.value_or(0),
-                                                 format_duration(limits::kMaxWorkloadTime)));
-    TRY(check_count(static_cast<double>(plan.size() + 1)));
-    plan.push_back(drawer.draw(plan.size()));
-    plan.back().at = at;
-  }
-  return plan;
-}
-
-Tokens scaled(Tokens n, double factor, Tokens least, Tokens most) {
-  const double wanted = std::min(std::round(n.count() * factor), static_cast<double>(limits::kMaxModelLen.count()));
-  Tokens out = std::max(Tokens(static_cast<int64_t>(wanted)), least);
-  return most > Tokens(0) ? std::max(std::min(out, most), least) : out;
-}
-
-// Rows become requests of the first class with prompts that share nothing: a trace of lengths cannot tell what its
-// requests had in common, so nothing is assumed.
-Result<std::vector<Planned>> plan_trace(const TraceSpec& t, const ScheduleOptions& o) {
-  std::vector<Planned> plan;
-  uint64_t failed = 0, rows = 0;
-  Nanos last;
-  std::optional<Error> problem;
-  TRY(read_azure_trace(t.file, [&](const TraceRow& row) {
-    ++rows;
-    last = row.at;
-    if (problem || row.at < t.from || (t.length > Nanos(0) && row.at >= t.from + t.length))
-      return;
-    if (o.requests && plan.size() >= *o.requests)
-      return;
-    Planned p;
-    p.at = arrival_time(to_seconds(row.at - t.from) / t.rate_factor);
-    if (t.rate_factor == 1)
-      p.at = row.at - t.from;  // to the nanosecond
-    if (o.duration && p.at >= *o.duration)
-      return;
-    if (row.prompt == Tokens(0) || row.output == Tokens(0)) {
-      ++failed;
-      return;
-    }
-    p.prompt = scaled(row.prompt, t.length_factor, Tokens(2), t.max_prompt);  // BOS and a word
-    p.output = scaled(row.output, t.length_factor, Tokens(1), t.max_output);
-    if (p.prompt + p.output > o.max_model_len) {
-      problem = Error{ErrorCode::kUsage,
-                      fmt::format("row {} asks for {} + {} tokens, more than max_model_len {}: lower length_factor, or "
-                                  "clip with max_prompt and max_output",
-                                  rows, p.prompt.count(), p.output.count(), o.max_model_len.count()),
-                      t.file};
-      return;
-    }
-    if (p.at > limits::kMaxWorkloadTime) {
-      problem = Error{ErrorCode::kUsage,
-                      fmt::format("row {} would arrive after {}: raise rate_factor or narrow the window", rows,
-                                  format_duration(limits::kMaxWorkloadTime)),
-                      t.file};
-      return;
-    }
-    plan.push_back(p);
-    if (auto ok = check_count(static_cast<double>(plan.size())); !ok)
-      problem = ok.error();
-  }));
-  if (problem)
-    return tl::unexpected(std::move(*problem));
-  if (failed > 0)
-    log::warn(fmt::format("{}: {} rows without prompt or output tokens were skipped", t.file, failed));
-  if (plan.empty())
-    return fail(ErrorCode::kUsage,
-                fmt::format("no request in the window: the trace has {} rows over {:.3f} s", rows, to_seconds(last)),
-                t.file);
-  return plan;
-}
-
-Result<std::vector<Planned>> plan_requests(const WorkloadSpec& spec, const ScheduleOptions& o, const Drawer& drawer) {
-  if (spec.arrivals == ArrivalKind::kTrace)
-    return plan_trace(*spec.trace, o);
-  const double expected = o.requests ? static_cast<double>(*o.requests) : spec.rate * to_seconds(*o.duration);
-  TRY(check_count(expected));
-  if (spec.arrivals == ArrivalKind::kClosed)
-    return plan_times(o, drawer, [] { return Nanos(0); });
-  if (spec.arrivals == ArrivalKind::kConstant)
-    return plan_times(o, drawer, [arrivals = ConstantArrivals(spec.rate)]() mutable { return arrivals.next(); });
-  return plan_times(o, drawer, [arrivals = PoissonArrivals(spec.rate, o.seed)]() mutable { return arrivals.next(); });
-}
 
 Result<void> check_tokens(const std::vector<Planned>& plan) {
   uint64_t tokens = 0;
@@ -258,11 +33,37 @@ Result<void> check_tokens(const std::vector<Planned>& plan) {
                                              tokens, limits::kMaxScheduledTokens));
 }
 
-Result<std::vector<Document>> write_documents(const std::vector<PlannedDocument>& planned, uint64_t seed,
-                                              const PromptMaker& maker) {
+// The makers that a schedule needs, made when they are.
+class Makers {
+ public:
+  Makers(const Tokenizer* tokenizer, uint64_t seed, uint64_t documents)
+      : tokenizer_(tokenizer), seed_(seed), documents_(documents) {}
+
+  Result<std::reference_wrapper<const PromptMaker>> of(TextKind kind) {
+    if (!tokenizer_)
+      kind = TextKind::kEnglish;  // ids are ids
+    auto& maker = made_[static_cast<size_t>(kind)];
+    if (!maker && !tokenizer_)
+      maker = make_id_prompts(seed_, documents_);
+    else if (!maker && kind == TextKind::kEnglish)
+      maker = TRY(make_text_prompts(*tokenizer_, seed_, documents_));
+    else if (!maker)
+      maker = TRY(make_script_prompts(kind, *tokenizer_, seed_, documents_));
+    return *maker;
+  }
+
+ private:
+  const Tokenizer* tokenizer_;
+  uint64_t seed_, documents_;
+  std::array<std::unique_ptr<PromptMaker>, 3> made_;
+};
+
+Result<std::vector<Document>> write_documents(const WorkloadSpec& spec, const std::vector<PlannedDocument>& planned,
+                                              uint64_t seed, Makers& makers) {
   std::vector<Document> documents;
   for (uint64_t number = 0; number < planned.size(); ++number) {
     Random random = stream(seed, number, "document");
+    const PromptMaker& maker = TRY(makers.of(spec.classes[planned[number].cls].text));
     documents.push_back(TRY(maker.document(number, planned[number].length, random)));
   }
   return documents;
@@ -271,25 +72,189 @@ Result<std::vector<Document>> write_documents(const std::vector<PlannedDocument>
 Result<std::vector<ScheduledRequest>> write_priming(const WorkloadSpec& spec,
                                                     const std::vector<PlannedDocument>& planned,
                                                     const std::vector<Document>& documents, uint64_t seed,
-                                                    const PromptMaker& maker) {
+                                                    Makers& makers) {
   std::vector<ScheduledRequest> priming;
   for (uint64_t number = 0; number < documents.size(); ++number) {
+    if (!planned[number].primed)
+      continue;
     Random random = stream(seed, number, "priming");
     const ClassSpec& c = spec.classes[planned[number].cls];
+    const PromptMaker& maker = TRY(makers.of(c.text));
     Prompt prompt = TRY(maker.with_question(documents[number], planned[number].length + c.question, random));
-    priming.push_back({number, planned[number].cls, Nanos(0), c.priority, Tokens(1), std::move(prompt.tokens),
-                       std::move(prompt.text)});
+    priming.push_back({priming.size(), planned[number].cls, Nanos(0), c.priority, Tokens(1), std::move(prompt.tokens),
+                       std::move(prompt.text), Tokens(0), nullptr});
   }
   return priming;
 }
 
-// Tokens of the prompt that stand in whole blocks of the document; the last token of a prompt is always computed.
-int64_t shared_tokens(const Planned& p, const std::vector<PlannedDocument>& documents, Tokens block_size) {
-  if (!p.document)
-    return 0;
-  const Tokens shared = std::min(documents[*p.document].length, p.prompt - Tokens(1));
-  return int64_t{shared / block_size} * block_size.count();
-}
+// A cache of whole blocks that forgets nothing: which prefixes it has seen.
+class PrefixIndex {
+ public:
+  explicit PrefixIndex(Tokens block) : block_(static_cast<size_t>(block.count())) {}
+
+  void insert(std::span<const TokenId> tokens) {
+    walk(tokens, [this](uint64_t chain) {
+      seen_.insert(chain);
+      return true;
+    });
+  }
+  // Tokens of the whole blocks at the start that it holds; the last token is always computed.
+  Tokens match(std::span<const TokenId> tokens) const {
+    size_t blocks = 0;
+    walk(tokens.first(tokens.size() - !tokens.empty()), [&](uint64_t chain) {
+      const bool hit = seen_.contains(chain);
+      blocks += hit;
+      return hit;
+    });
+    return Tokens(static_cast<int64_t>(blocks * block_));
+  }
+
+ private:
+  template <class Visit>
+  void walk(std::span<const TokenId> tokens, Visit visit) const {
+    uint64_t chain = 0;
+    for (size_t i = 0; i + block_ <= tokens.size(); i += block_) {
+      for (size_t k = i; k < i + block_; ++k)
+        chain = mix64(chain ^ static_cast<uint32_t>(tokens[k]));
+      if (!visit(chain))
+        return;
+    }
+  }
+
+  size_t block_;
+  std::unordered_set<uint64_t> seen_;
+};
+
+// Writes the words of one plan's requests, in order.
+class RequestWriter {
+ public:
+  RequestWriter(const WorkloadSpec& spec, const ScheduleOptions& o, uint64_t words_seed, Plan& plan, Makers& makers,
+                const std::vector<Document>& documents, std::vector<ScheduledRequest>& out)
+      : spec_(spec),
+        o_(o),
+        words_seed_(words_seed),
+        plan_(plan),
+        makers_(makers),
+        documents_(documents),
+        index_(o.block_size),
+        seen_(documents.size()),
+        out_(out) {}
+
+  Result<void> add(uint64_t index) {
+    Planned& p = plan_.requests[index];
+    const ClassSpec& c = spec_.classes[p.cls];
+    Random random = stream(words_seed_, index, "prompt");
+    Prompt prompt = TRY(write(index, p, random));
+    CHECK(std::ssize(prompt.tokens) == p.prompt.count(), "a prompt has the length that was drawn");
+    out_.push_back({index, p.cls, p.at, c.priority, p.output, std::move(prompt.tokens), std::move(prompt.text),
+                    Tokens(0), nullptr});
+    if (p.turn)
+      out_.back().turn = std::make_shared<const Turn>(
+          Turn{p.turn->session, p.turn->turn, p.turn->after, p.turn->think, p.turn->added, continues(p)});
+    out_.back().shared = shared(p, out_.back());
+    return {};
+  }
+
+ private:
+  static bool continues(const Planned& p) {
+    return p.turn && p.turn->after && (!p.words || p.words->stretches.empty());
+  }
+
+  Result<Prompt> write(uint64_t index, Planned& p, Random& random) {
+    if (continues(p))
+      return next_turn(p, random);
+    if (p.words && p.words->text)
+      return Prompt{std::move(p.words->tokens), std::move(*p.words->text)};
+    const PromptMaker& maker = TRY(makers_.of(p.words ? TextKind::kEnglish : spec_.classes[p.cls].text));
+    if (p.words)
+      return maker.of_stretches(all_stretches(index, p));
+    return p.document ? maker.with_question(documents_[*p.document], p.prompt, random)
+                      : maker.unique(index, p.prompt, random);
+  }
+
+  // The trace's stretches, and one of the request's own for what they leave.
+  std::vector<Stretch> all_stretches(uint64_t index, const Planned& p) const {
+    std::vector<Stretch> all;
+    Tokens left = p.prompt;
+    for (const Stretch& s : p.words->stretches) {
+      all.push_back({mix64(s.key, words_seed_), s.length});
+      left -= s.length;
+    }
+    if (left > Tokens(0))
+      all.push_back({mix64(mix64(index, fnv1a("own")), words_seed_), left});
+    return all;
+  }
+
+  // What was said before, the answer's stand-in and what the user adds; the text is the latter alone.
+  Result<Prompt> next_turn(Planned& p, Random& random) {
+    const Planned& before = plan_.requests[*p.turn->after];
+    Prompt prompt;
+    Prompt added;
+    if (p.words) {
+      added = {std::move(p.words->tokens), std::move(*p.words->text)};
+      if (p.prompt == Tokens(0))
+        return added;  // of unknown length
+    }
+    const PromptMaker& maker = TRY(makers_.of(spec_.classes[p.cls].text));
+    if (!p.words)
+      added = TRY(maker.continuation(p.turn->added, random));
+    std::vector<TokenId> answer = before.words ? before.words->answered : std::vector<TokenId>();
+    if (std::ssize(answer) < before.output.count()) {
+      Random stand_in = stream(words_seed_, *p.turn->after, "answer");
+      const Tokens missing = before.output - Tokens(std::ssize(answer));
+      const auto more = TRY(maker.continuation(missing, stand_in)).tokens;
+      answer.insert(answer.end(), more.begin(), more.end());
+    }
+    answer.resize(static_cast<size_t>(before.output.count()));
+    const auto& said = out_[*p.turn->after].prompt;
+    prompt.tokens.reserve(said.size() + answer.size() + added.tokens.size());
+    for (const std::vector<TokenId>* part : {&said, static_cast<const std::vector<TokenId>*>(&answer),
+                                             static_cast<const std::vector<TokenId>*>(&added.tokens)})
+      prompt.tokens.insert(prompt.tokens.end(), part->begin(), part->end());
+    prompt.text = std::move(added.text);
+    return prompt;
+  }
+
+  Tokens shared(const Planned& p, const ScheduledRequest& r) {
+    const bool later = p.turn && p.turn->after;
+    if (p.document && !later && plan_.documents[*p.document].primed && !p.turn)
+      return of_document(p);
+    if (!p.document && !p.turn && !p.words)
+      return Tokens(0);
+    Tokens found(0);
+    if (p.document && !later) {
+      found = seen_[*p.document] || plan_.documents[*p.document].primed ? of_document(p) : Tokens(0);
+      seen_[*p.document] = true;
+      if (!p.turn)
+        return found;
+    }
+    if (later) {
+      // The cache has what stands before this turn's words, but for the answer's last token, which was never computed.
+      const Planned& before = plan_.requests[*p.turn->after];
+      const int64_t known = before.prompt.count() + before.output.count() - 1;
+      if (continues(p) && known <= std::ssize(r.prompt))
+        index_.insert(std::span(r.prompt).first(static_cast<size_t>(std::max<int64_t>(0, known))));
+    }
+    found = std::max(found, index_.match(r.prompt));
+    index_.insert(r.prompt);
+    return found;
+  }
+
+  Tokens of_document(const Planned& p) const {
+    const Tokens common = std::min(plan_.documents[*p.document].length, p.prompt - Tokens(1));
+    return Tokens(int64_t{common / o_.block_size} * o_.block_size.count());
+  }
+
+  const WorkloadSpec& spec_;
+  const ScheduleOptions& o_;
+  const uint64_t words_seed_;
+  Plan& plan_;
+  Makers& makers_;
+  const std::vector<Document>& documents_;
+  PrefixIndex index_;
+  std::vector<bool> seen_;  // of the documents that are not primed
+  std::vector<ScheduledRequest>& out_;
+};
 
 template <class T>
 void append(std::string& out, T value) {
@@ -313,11 +278,31 @@ void hash_requests(Sha256& hash, const std::vector<ScheduledRequest>& requests) 
   }
 }
 
+// What the fields above leave out: conversations, and texts of unknown tokens.
+void hash_turns(Sha256& hash, const std::vector<ScheduledRequest>& requests) {
+  for (const ScheduledRequest& r : requests) {
+    std::string bytes;
+    if (r.turn) {
+      append(bytes, r.index);
+      append(bytes, r.turn->session);
+      append(bytes, r.turn->number);
+      append(bytes, r.turn->after.value_or(~uint64_t{0}));
+      append(bytes, r.turn->think.count());
+      append(bytes, uint8_t{r.turn->continues});
+    }
+    if (!prompt_tokens(r))
+      bytes += r.text;
+    hash.update(bytes);
+  }
+}
+
 uint64_t count_distinct(const std::vector<ScheduledRequest>& requests) {
   std::unordered_set<uint64_t> seen;
   seen.reserve(requests.size());
   for (const auto& r : requests) {
     uint64_t h = r.prompt.size();
+    if (r.prompt.empty())
+      h = mix64(fnv1a(r.text), r.turn && r.turn->after ? *r.turn->after : 0);
     for (const TokenId token : r.prompt)
       h = mix64(h ^ static_cast<uint32_t>(token));
     seen.insert(h);
@@ -327,36 +312,48 @@ uint64_t count_distinct(const std::vector<ScheduledRequest>& requests) {
 
 }  // namespace
 
+std::optional<Tokens> prompt_tokens(const ScheduledRequest& r) {
+  if (r.prompt.empty() && !r.text.empty())
+    return std::nullopt;
+  return Tokens(std::ssize(r.prompt));
+}
+
+std::vector<PromptPart> prompt_parts(const Schedule& schedule, const ScheduledRequest& request) {
+  std::vector<PromptPart> parts{{request.text, {}}};
+  for (const ScheduledRequest* r = &request; r->turn && r->turn->continues;) {
+    parts.push_back({{}, *r->turn->after});
+    r = &schedule.requests[*r->turn->after];
+    parts.push_back({r->text, {}});
+  }
+  std::ranges::reverse(parts);
+  return parts;
+}
+
 Result<Schedule> make_schedule(const WorkloadSpec& spec, const ScheduleOptions& o, const Tokenizer* tokenizer) {
   TRY(validate(spec));
-  TRY(check_options(spec, o));
-  TRY(check_lengths(spec, o.max_model_len));
-  const auto planned_documents = plan_documents(spec);
-  const Drawer drawer(spec, o.seed, planned_documents);
-  const auto plan = TRY(plan_requests(spec, o, drawer));
-  TRY(check_tokens(plan));
+  Plan plan = TRY(make_plan(spec, o, tokenizer));
+  TRY(check_tokens(plan.requests));
 
-  const std::unique_ptr<PromptMaker> maker = tokenizer
-                                                 ? TRY(make_text_prompts(*tokenizer, o.seed, planned_documents.size()))
-                                                 : make_id_prompts(o.seed, planned_documents.size());
-  const auto documents = TRY(write_documents(planned_documents, o.seed, *maker));
+  const uint64_t words_seed = o.salt == 0 ? o.seed : mix64(o.seed, o.salt);
+  Makers makers(tokenizer, words_seed, plan.documents.size());
+  const auto documents = TRY(write_documents(spec, plan.documents, words_seed, makers));
 
   Schedule s;
   s.seed = o.seed;
-  s.priming = TRY(write_priming(spec, planned_documents, documents, o.seed, *maker));
-  s.requests.reserve(plan.size());
+  s.trace = std::move(plan.trace);
+  s.priming = TRY(write_priming(spec, plan.documents, documents, words_seed, makers));
+  s.requests.reserve(plan.requests.size());
+  RequestWriter writer(spec, o, words_seed, plan, makers, documents, s.requests);
   int64_t shared = 0, total = 0;
-  for (uint64_t index = 0; index < plan.size(); ++index) {
-    const Planned& p = plan[index];
-    Random random = stream(o.seed, index, "prompt");
-    Prompt prompt = TRY(p.document ? maker->with_question(documents[*p.document], p.prompt, random)
-                                   : maker->unique(index, p.prompt, random));
-    CHECK(std::ssize(prompt.tokens) == p.prompt.count(), "a prompt has the length that was drawn");
-    const Tokens of_document(shared_tokens(p, planned_documents, o.block_size));
-    s.requests.push_back({index, p.cls, p.at, spec.classes[p.cls].priority, p.output, std::move(prompt.tokens),
-                          std::move(prompt.text), of_document});
-    shared += of_document.count();
-    total += p.prompt.count();
+  bool more = false;
+  for (uint64_t index = 0; index < plan.requests.size(); ++index) {
+    TRY(writer.add(index));
+    const ScheduledRequest& r = s.requests.back();
+    const auto tokens = prompt_tokens(r);
+    s.unknown_lengths += !tokens;
+    more |= r.turn || !tokens;
+    shared += r.shared.count();
+    total += tokens.value_or(Tokens(0)).count();
   }
   s.implied_hit_rate = total > 0 ? static_cast<double>(shared) / static_cast<double>(total) : 0;
   s.distinct_prompts = count_distinct(s.requests);
@@ -364,6 +361,8 @@ Result<Schedule> make_schedule(const WorkloadSpec& spec, const ScheduleOptions& 
   hash.update("goodput schedule 1\n");
   hash_requests(hash, s.requests);
   hash_requests(hash, s.priming);
+  if (more)
+    hash_turns(hash, s.requests);
   s.hash = hash.hex();
   return s;
 }

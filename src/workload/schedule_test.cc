@@ -287,8 +287,11 @@ TEST(Schedule, AnyValidWorkloadHasASchedule) {
     if (w.arrivals == ArrivalKind::kTrace)
       w.arrivals = ArrivalKind::kPoisson;
     w.rate = 1;
+    w.ramp.reset();
+    w.stages.clear();
+    w.trace.reset();
     const auto s = make_schedule(
-        w, {.seed = *rc::gen::arbitrary<uint64_t>(), .requests = 30, .max_model_len = Tokens(20'000)}, nullptr);
+        w, {.seed = *rc::gen::arbitrary<uint64_t>(), .requests = 30, .max_model_len = Tokens(100'000)}, nullptr);
     if (!s)
       RC_FAIL(describe(s.error()));
     RC_ASSERT(s->requests.size() == 30u);
@@ -299,7 +302,18 @@ TEST(Schedule, AnyValidWorkloadHasASchedule) {
     RC_ASSERT(s->implied_hit_rate >= 0 && s->implied_hit_rate < 1);
     for (const auto& r : s->requests) {
       const LengthSpec& l = w.classes[r.cls].prompt;
-      RC_ASSERT(std::ssize(r.prompt) >= l.low.count() && std::ssize(r.prompt) <= std::max(l.low, l.high).count());
+      const ClassSpec& c = w.classes[r.cls];
+      const auto length = std::ssize(r.prompt) - (c.prefix_groups > 0 ? c.prefix_len.count() : 0);
+      if (!r.turn || !r.turn->after) {
+        RC_ASSERT(length >= l.low.count() && length <= std::max(l.low, l.high).count());
+        continue;
+      }
+      // A later turn begins with the turn before and its answer's stand-ins.
+      const ScheduledRequest& before = s->requests[*r.turn->after];
+      RC_ASSERT(r.turn->after == r.index - 1 && r.turn->number >= 1u && r.turn->continues);
+      RC_ASSERT(std::ssize(r.prompt) == std::ssize(before.prompt) + before.output.count() + r.turn->added.count());
+      RC_ASSERT(std::equal(before.prompt.begin(), before.prompt.end(), r.prompt.begin()));
+      RC_ASSERT(r.at == before.at && r.cls == before.cls && r.turn->session == before.turn->session);
     }
   }));
 }

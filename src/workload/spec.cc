@@ -12,6 +12,9 @@
 namespace goodput {
 namespace {
 
+// Whether times come from a process of this file's making.
+bool is_open(ArrivalKind kind) { return kind != ArrivalKind::kClosed && kind != ArrivalKind::kTrace; }
+
 LengthSpec uniform(int low, int high) { return {LengthSpec::Kind::kUniform, Tokens(low), Tokens(high)}; }
 
 }  // namespace
@@ -48,6 +51,10 @@ Result<void> validate(const WorkloadSpec& w) {
   std::string where = "workload";
   if (problem->where == SpecProblem::Where::kTrace)
     where += ".trace";
+  if (problem->where == SpecProblem::Where::kRamp)
+    where += ".ramp";
+  if (problem->where == SpecProblem::Where::kStage)
+    where += fmt::format(".stage[{}]", problem->cls);
   if (problem->where == SpecProblem::Where::kClass)
     where += fmt::format(".class[{}] '{}'", problem->cls, w.classes[problem->cls].name);
   return fail(ErrorCode::kUsage, fmt::format("{}: {}", problem->key, problem->message), where);
@@ -59,8 +66,12 @@ std::string workload_hash(const WorkloadSpec& w) {
   canonical.rate = 1;
   if (w.arrivals != ArrivalKind::kClosed)
     canonical.concurrency = 1, canonical.think_time = Nanos(0);
-  if (w.arrivals != ArrivalKind::kTrace)
+  if (w.arrivals != ArrivalKind::kTrace && !(w.trace && w.trace->requests_only))
     canonical.trace.reset();
+  if (w.arrivals != ArrivalKind::kGamma)
+    canonical.burstiness = 1;
+  if (!is_open(w.arrivals))
+    canonical.ramp.reset(), canonical.stages.clear(), canonical.rescale = false;
   if (canonical.trace)
     canonical.trace->file = std::filesystem::path(canonical.trace->file).filename().string();
   return sha256_hex("goodput workload 1\n" + to_toml(canonical));
@@ -84,8 +95,46 @@ std::string_view to_string(ArrivalKind kind) {
       return "closed";
     case ArrivalKind::kTrace:
       return "trace";
+    case ArrivalKind::kGamma:
+      return "gamma";
   }
   return "?";
 }
+
+std::string_view to_string(TextKind kind) {
+  switch (kind) {
+    case TextKind::kEnglish:
+      return "english";
+    case TextKind::kChinese:
+      return "chinese";
+    case TextKind::kCode:
+      return "code";
+  }
+  return "?";
+}
+
+std::string_view to_string(TraceFormat format) {
+  switch (format) {
+    case TraceFormat::kAuto:
+      return "auto";
+    case TraceFormat::kAzure:
+      return "azure";
+    case TraceFormat::kBurstGpt:
+      return "burstgpt";
+    case TraceFormat::kMooncake:
+      return "mooncake";
+    case TraceFormat::kBailian:
+      return "bailian";
+    case TraceFormat::kTimedTrace:
+      return "timed_trace";
+    case TraceFormat::kVllmCustom:
+      return "custom";
+    case TraceFormat::kShareGpt:
+      return "sharegpt";
+  }
+  return "?";
+}
+
+bool has_rate_profile(const WorkloadSpec& w) { return is_open(w.arrivals) && (w.ramp || !w.stages.empty()); }
 
 }  // namespace goodput

@@ -87,6 +87,47 @@ std::string check_question(const ClassSpec& c) {
   return {};
 }
 
+std::string check_prefix_groups(const ClassSpec& c) {
+  if (c.prefix_groups < 0 || c.prefix_groups > limits::kMaxSharedDocuments)
+    return fmt::format("expected 0 to {} groups, found {}", limits::kMaxSharedDocuments, c.prefix_groups);
+  if (c.prefix_groups > 0 && c.shared_documents > 0)
+    return "a class has shared documents or prefix groups, not both";
+  return {};
+}
+
+std::string check_prefix_len(const ClassSpec& c) {
+  // Two tokens: one may be the model's own (BOS), and a prefix has at least a word.
+  return check_tokens(c.prefix_len, Tokens(c.prefix_groups > 0 ? 2 : 0));
+}
+
+std::string check_turns(const ClassSpec& c) {
+  if (auto m = check_length(c.turns); !m.empty())
+    return m;
+  if (longest(c.turns) > Tokens(limits::kMaxTurns))
+    return fmt::format("expected at most {} turns, found {}", limits::kMaxTurns, longest(c.turns).count());
+  return {};
+}
+
+std::string check_think_time(const TimeSpec& t) {
+  if (auto m = check_time(t.low); !m.empty())
+    return m;
+  if (t.kind == LengthSpec::Kind::kFixed)
+    return {};
+  if (auto m = check_time(t.high); !m.empty())
+    return m;
+  if (t.low > t.high)
+    return fmt::format("the minimum {} s is above the maximum {} s", to_seconds(t.low), to_seconds(t.high));
+  if (t.kind == LengthSpec::Kind::kUniform)
+    return {};
+  if (auto m = check_time(t.median); !m.empty())
+    return "median: " + m;
+  if (t.median == Nanos(0))
+    return "median: expected more than 0 s";
+  if (auto m = check_number(t.sigma, 0, 10, false); !m.empty())
+    return "sigma: " + m;
+  return {};
+}
+
 std::string check_multiple(const std::optional<double>& multiple) {
   return multiple ? check_number(*multiple, 0, 1e6, true) : std::string();
 }
@@ -99,6 +140,10 @@ std::optional<SpecProblem> find_class_problem(const ClassSpec& c, size_t index) 
       {"output", check_length(c.output)},
       {"shared_documents", check_documents(c)},
       {"question", check_question(c)},
+      {"prefix_groups", check_prefix_groups(c)},
+      {"prefix_len", check_prefix_len(c)},
+      {"turns", check_turns(c)},
+      {"think_time", check_think_time(c.think_time)},
       {"ttft_times_unloaded", check_multiple(c.ttft_times_unloaded)},
       {"gap_times_unloaded", check_multiple(c.gap_times_unloaded)},
       {"e2e_times_unloaded", check_multiple(c.e2e_times_unloaded)},
@@ -117,9 +162,25 @@ std::string check_file(std::string_view file) {
   return {};
 }
 
+std::string check_label(std::string_view label) {
+  if (label.empty() || label.size() > limits::kMaxNameBytes)
+    return fmt::format("expected a key of 1 to {} bytes", limits::kMaxNameBytes);
+  return {};
+}
+
 std::optional<SpecProblem> find_trace_problem(const TraceSpec& t) {
   const std::pair<std::string_view, std::string> checks[] = {
       {"file", check_file(t.file)},
+      {"time_unit", check_time(t.time_unit)},
+      {"block_tokens", check_tokens(t.block_tokens, Tokens(0))},
+      {"label_timestamp", check_label(t.labels.timestamp)},
+      {"label_input_length", check_label(t.labels.input_length)},
+      {"label_output_length", check_label(t.labels.output_length)},
+      {"label_hash_ids", check_label(t.labels.hash_ids)},
+      {"assumed_prefix_share",
+       t.assumed_prefix_share >= 0 && t.assumed_prefix_share < 1
+           ? std::string()
+           : fmt::format("expected a share of at least 0 and below 1, found {}", t.assumed_prefix_share)},
       {"from", check_time(t.from)},
       {"length", check_time(t.length)},
       {"rate_factor", check_number(t.rate_factor, 0, limits::kMaxRate, true)},
@@ -133,11 +194,59 @@ std::optional<SpecProblem> find_trace_problem(const TraceSpec& t) {
   return std::nullopt;
 }
 
+std::optional<SpecProblem> find_ramp_problem(const RampSpec& r) {
+  const bool exponential = r.shape == RampSpec::Shape::kExponential;
+  const std::pair<std::string_view, std::string> checks[] = {
+      {"from", check_number(r.from, 0, limits::kMaxRate, exponential)},
+      {"to", check_number(r.to, 0, limits::kMaxRate, exponential || r.from == 0)},
+      {"over", check_time(r.over)},
+  };
+  for (const auto& [key, message] : checks)
+    if (!message.empty())
+      return SpecProblem{Where::kRamp, 0, key, message};
+  return std::nullopt;
+}
+
+std::optional<SpecProblem> find_stage_problem(const std::vector<StageSpec>& stages) {
+  if (stages.size() > limits::kMaxStages)
+    return SpecProblem{Where::kWorkload, 0, "stage",
+                       fmt::format("expected at most {} stages, found {}", limits::kMaxStages, stages.size())};
+  Nanos total;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (auto m = check_number(stages[i].rate, 0, limits::kMaxRate, false); !m.empty())
+      return SpecProblem{Where::kStage, i, "rate", m};
+    if (auto m = check_time(stages[i].duration); !m.empty() || stages[i].duration == Nanos(0))
+      return SpecProblem{Where::kStage, i, "duration", m.empty() ? "expected more than 0 s" : m};
+    total += stages[i].duration;
+    if (auto m = check_time(total); !m.empty())
+      return SpecProblem{Where::kStage, i, "duration", "of all stages together: " + m};
+  }
+  if (!stages.empty() && std::ranges::all_of(stages, [](const StageSpec& s) { return s.rate == 0; }))
+    return SpecProblem{Where::kStage, 0, "rate", "every stage has rate 0: no request would ever come"};
+  return std::nullopt;
+}
+
+std::optional<SpecProblem> find_profile_problem(const WorkloadSpec& w) {
+  if (w.ramp && !w.stages.empty())
+    return SpecProblem{Where::kWorkload, 0, "ramp", "a workload has a ramp or stages, not both"};
+  if (w.rescale && (w.ramp || !w.stages.empty()))
+    return SpecProblem{Where::kWorkload, 0, "rescale", "rescaled arrivals have one rate: no ramp and no stages"};
+  if (w.ramp)
+    if (auto p = find_ramp_problem(*w.ramp))
+      return p;
+  return find_stage_problem(w.stages);
+}
+
 std::optional<SpecProblem> find_arrivals_problem(const WorkloadSpec& w) {
   if (auto m = check_name(w.name); !m.empty())
     return SpecProblem{Where::kWorkload, 0, "name", m};
   if (auto m = check_number(w.rate, 0, limits::kMaxRate, true); !m.empty())
     return SpecProblem{Where::kWorkload, 0, "rate", m};
+  if (!std::isinf(w.burstiness) || w.burstiness < 0)
+    if (auto m = check_number(w.burstiness, 1e-3, 1e6, false); !m.empty())
+      return SpecProblem{Where::kWorkload, 0, "burstiness", m + " (or inf: constant)"};
+  if (auto p = find_profile_problem(w))
+    return p;
   if (w.concurrency < 1 || w.concurrency > limits::kMaxConcurrency)
     return SpecProblem{Where::kWorkload, 0, "concurrency",
                        fmt::format("expected 1 to {}, found {}", limits::kMaxConcurrency, w.concurrency)};
@@ -145,6 +254,10 @@ std::optional<SpecProblem> find_arrivals_problem(const WorkloadSpec& w) {
     return SpecProblem{Where::kWorkload, 0, "think_time", m};
   if (w.arrivals == ArrivalKind::kTrace && !w.trace)
     return SpecProblem{Where::kWorkload, 0, "arrivals", "arrivals from a trace need [workload.trace] with a file"};
+  if (w.arrivals == ArrivalKind::kTrace && w.trace->requests_only)
+    return SpecProblem{
+        Where::kTrace, 0, "requests_only",
+        "with it the times come from `arrivals`, which says \"trace\": set poisson, gamma, constant or closed"};
   return std::nullopt;
 }
 

@@ -12,8 +12,8 @@
 namespace goodput {
 
 struct SpecProblem {
-  enum class Where { kWorkload, kTrace, kClass } where = Where::kWorkload;
-  size_t cls = 0;        // kClass: its index
+  enum class Where { kWorkload, kTrace, kClass, kRamp, kStage } where = Where::kWorkload;
+  size_t cls = 0;        // kClass, kStage: its index
   std::string_view key;  // as in TOML
   std::string message;
 };

@@ -3,12 +3,29 @@
 //
 //   [workload]
 //   name = "mixed"
-//   arrivals = "poisson"            # poisson, constant, closed, trace
+//   arrivals = "poisson"            # poisson, constant, gamma, closed, trace
 //   rate = 2.5                      # requests/s
+//   burstiness = 0.5                # gamma
+//   rescale = true                  # vLLM's: the last of N arrives at N/rate
 //   concurrency = 8                 # closed
 //   think_time = "1s"               # closed; "500ms", "2m", or seconds
+//   [workload.ramp]                 # in place of rate
+//   from = 1
+//   to = 8
+//   over = "5m"                     # by time; absent: the whole run
+//   shape = "linear"                # linear, exponential
+//   by = "time"                     # time, index (vLLM's)
+//   [[workload.stage]]              # in place of rate
+//   rate = 4
+//   duration = "1m"
 //   [workload.trace]                # trace
 //   file = "azure_code.csv"         # beside the study file, or absolute
+//   format = "auto"                 # auto, azure, burstgpt, mooncake, bailian, timed_trace, custom, sharegpt
+//   requests_only = true            # times from `arrivals`, the rest from the trace
+//   time_unit = "1ms"               # of numeric time stamps
+//   block_tokens = 512              # of one hash id
+//   label_timestamp = "timestamp"   # timed_trace; also label_input_length, label_output_length, label_hash_ids
+//   assumed_prefix_share = 0.3
 //   from = "10m"                    # window into the trace
 //   length = "5m"
 //   rate_factor = 0.5               # half as fast
@@ -23,6 +40,11 @@
 //   output = {median = 24, sigma = 0.5, min = 1, max = 64}
 //   shared_documents = 4
 //   question = 32
+//   prefix_groups = 10
+//   prefix_len = 256
+//   turns = "2..6"                  # like prompt
+//   think_time = "1s..10s"          # a duration, "low..high", or {median, sigma, min, max}
+//   text = "english"                # english, chinese, code
 //   targets = "ttft:200 tpot:40"    # ms
 //   ttft_times_unloaded = 20
 //   gap_times_unloaded = 8
@@ -47,10 +69,26 @@ namespace {
 using Keys = std::span<const std::string_view>;
 
 constexpr std::string_view kTopKeys[] = {"workload", "map", "engine", "targets"};
-constexpr std::string_view kWorkloadKeys[] = {"name",       "arrivals", "rate", "concurrency",
-                                              "think_time", "trace",    "class"};
-constexpr std::string_view kTraceKeys[] = {"file",          "from",       "length",    "rate_factor",
-                                           "length_factor", "max_prompt", "max_output"};
+constexpr std::string_view kWorkloadKeys[] = {"name",       "arrivals", "rate",  "burstiness", "rescale", "concurrency",
+                                              "think_time", "ramp",     "stage", "trace",      "class"};
+constexpr std::string_view kRampKeys[] = {"from", "to", "over", "shape", "by"};
+constexpr std::string_view kStageKeys[] = {"rate", "duration"};
+constexpr std::string_view kTraceKeys[] = {"file",
+                                           "format",
+                                           "requests_only",
+                                           "time_unit",
+                                           "block_tokens",
+                                           "label_timestamp",
+                                           "label_input_length",
+                                           "label_output_length",
+                                           "label_hash_ids",
+                                           "assumed_prefix_share",
+                                           "from",
+                                           "length",
+                                           "rate_factor",
+                                           "length_factor",
+                                           "max_prompt",
+                                           "max_output"};
 constexpr std::string_view kClassKeys[] = {"name",
                                            "share",
                                            "priority",
@@ -58,13 +96,29 @@ constexpr std::string_view kClassKeys[] = {"name",
                                            "output",
                                            "shared_documents",
                                            "question",
+                                           "prefix_groups",
+                                           "prefix_len",
+                                           "turns",
+                                           "think_time",
+                                           "text",
                                            "targets",
                                            "ttft_times_unloaded",
                                            "gap_times_unloaded",
                                            "e2e_times_unloaded"};
 constexpr std::string_view kLengthKeys[] = {"median", "sigma", "min", "max"};
-constexpr ArrivalKind kArrivalKinds[] = {ArrivalKind::kPoisson, ArrivalKind::kConstant, ArrivalKind::kClosed,
-                                         ArrivalKind::kTrace};
+constexpr ArrivalKind kArrivalKinds[] = {ArrivalKind::kPoisson, ArrivalKind::kConstant, ArrivalKind::kGamma,
+                                         ArrivalKind::kClosed, ArrivalKind::kTrace};
+constexpr TextKind kTextKinds[] = {TextKind::kEnglish, TextKind::kChinese, TextKind::kCode};
+constexpr TraceFormat kTraceFormats[] = {TraceFormat::kAuto,       TraceFormat::kAzure,   TraceFormat::kBurstGpt,
+                                         TraceFormat::kMooncake,   TraceFormat::kBailian, TraceFormat::kTimedTrace,
+                                         TraceFormat::kVllmCustom, TraceFormat::kShareGpt};
+constexpr RampSpec::Shape kShapes[] = {RampSpec::Shape::kLinear, RampSpec::Shape::kExponential};
+constexpr RampSpec::By kBys[] = {RampSpec::By::kTime, RampSpec::By::kIndex};
+
+std::string_view to_string(RampSpec::Shape shape) {
+  return shape == RampSpec::Shape::kLinear ? "linear" : "exponential";
+}
+std::string_view to_string(RampSpec::By by) { return by == RampSpec::By::kTime ? "time" : "index"; }
 
 std::string clipped(std::string_view text) {
   constexpr size_t kShown = 60;
@@ -169,6 +223,26 @@ class Table {
     return {};
   }
 
+  Result<void> read(std::string_view key, bool& out) const {
+    const auto* node = table_.get(key);
+    if (!node)
+      return {};
+    if (!node->is_boolean())
+      return expected(key, "true or false");
+    out = node->as_boolean()->get();
+    return {};
+  }
+
+  // A number or inf.
+  Result<void> read_shape(std::string_view key, double& out) const {
+    const auto* node = table_.get(key);
+    if (node && node->is_floating_point() && std::isinf(node->as_floating_point()->get())) {
+      out = node->as_floating_point()->get();
+      return {};
+    }
+    return read(key, out);
+  }
+
   Result<void> read(std::string_view key, Nanos& out) const {
     const auto* node = table_.get(key);
     if (!node)
@@ -198,6 +272,36 @@ class Table {
     return expected(key, kLengthForms);
   }
 
+  Result<void> read(std::string_view key, TimeSpec& out) const {
+    const auto* node = table_.get(key);
+    if (!node)
+      return {};
+    if (node->is_table()) {
+      const Table t(*node->as_table(), fmt::format("{}.{}", name_, key), file_);
+      TRY(t.only(kLengthKeys));
+      for (const auto needed : kLengthKeys)
+        TRY(t.need(needed));
+      out.kind = LengthSpec::Kind::kLognormal;
+      TRY(t.read("median", out.median));
+      TRY(t.read("sigma", out.sigma));
+      TRY(t.read("min", out.low));
+      return t.read("max", out.high);
+    }
+    const auto* text = node->as_string();
+    const size_t dots = text ? text->get().find("..") : std::string::npos;
+    if (dots == std::string::npos) {
+      TRY(read(key, out.low));
+      out.high = out.low;
+      return {};
+    }
+    const auto low = parse_duration(trim(std::string_view(text->get()).substr(0, dots)));
+    const auto high = parse_duration(trim(std::string_view(text->get()).substr(dots + 2)));
+    if (!low || !high)
+      return expected(key, "a duration, a range \"1s..10s\" or {median = …, sigma = …, min = …, max = …}");
+    out = {LengthSpec::Kind::kUniform, *low, *high};
+    return {};
+  }
+
   Result<void> read(std::string_view key, TargetSet& out) const {
     std::string text;
     TRY(read(key, text));
@@ -214,11 +318,13 @@ class Table {
     return {};
   }
 
-  Result<void> read(std::string_view key, ArrivalKind& out) const {
+  // One of `kinds`, by its to_string().
+  template <class Kind, size_t n>
+  Result<void> read(std::string_view key, const Kind (&kinds)[n], Kind& out) const {
     std::string text(to_string(out));
     TRY(read(key, text));
     std::vector<std::string_view> names;
-    for (const ArrivalKind kind : kArrivalKinds) {
+    for (const Kind kind : kinds) {
       names.push_back(to_string(kind));
       if (text == names.back()) {
         out = kind;
@@ -299,6 +405,15 @@ Result<TraceSpec> read_trace(const Table& t) {
   TRY(t.only(kTraceKeys));
   TRY(t.need("file"));
   TRY(t.read("file", trace.file));
+  TRY(t.read("format", kTraceFormats, trace.format));
+  TRY(t.read("requests_only", trace.requests_only));
+  TRY(t.read("time_unit", trace.time_unit));
+  TRY(t.read("block_tokens", trace.block_tokens));
+  TRY(t.read("label_timestamp", trace.labels.timestamp));
+  TRY(t.read("label_input_length", trace.labels.input_length));
+  TRY(t.read("label_output_length", trace.labels.output_length));
+  TRY(t.read("label_hash_ids", trace.labels.hash_ids));
+  TRY(t.read("assumed_prefix_share", trace.assumed_prefix_share));
   TRY(t.read("from", trace.from));
   TRY(t.read("length", trace.length));
   TRY(t.read("rate_factor", trace.rate_factor));
@@ -306,6 +421,29 @@ Result<TraceSpec> read_trace(const Table& t) {
   TRY(t.read("max_prompt", trace.max_prompt));
   TRY(t.read("max_output", trace.max_output));
   return trace;
+}
+
+Result<RampSpec> read_ramp(const Table& t) {
+  RampSpec ramp;
+  TRY(t.only(kRampKeys));
+  TRY(t.need("from"));
+  TRY(t.need("to"));
+  TRY(t.read("from", ramp.from));
+  TRY(t.read("to", ramp.to));
+  TRY(t.read("over", ramp.over));
+  TRY(t.read("shape", kShapes, ramp.shape));
+  TRY(t.read("by", kBys, ramp.by));
+  return ramp;
+}
+
+Result<StageSpec> read_stage(const Table& t) {
+  StageSpec stage;
+  TRY(t.only(kStageKeys));
+  TRY(t.need("rate"));
+  TRY(t.need("duration"));
+  TRY(t.read("rate", stage.rate));
+  TRY(t.read("duration", stage.duration));
+  return stage;
 }
 
 // `own_lengths`: not a trace, so the class itself must say how long its requests are.
@@ -324,6 +462,11 @@ Result<ClassSpec> read_class(const Table& t, bool own_lengths) {
   TRY(t.read("output", c.output));
   TRY(t.read("shared_documents", c.shared_documents));
   TRY(t.read("question", c.question));
+  TRY(t.read("prefix_groups", c.prefix_groups));
+  TRY(t.read("prefix_len", c.prefix_len));
+  TRY(t.read("turns", c.turns));
+  TRY(t.read("think_time", c.think_time));
+  TRY(t.read("text", kTextKinds, c.text));
   TRY(t.read("targets", c.targets));
   TRY(t.read("ttft_times_unloaded", c.ttft_times_unloaded));
   TRY(t.read("gap_times_unloaded", c.gap_times_unloaded));
@@ -335,29 +478,49 @@ Result<WorkloadSpec> read_workload(const Table& t) {
   WorkloadSpec w = default_workload();
   TRY(t.only(kWorkloadKeys));
   TRY(t.read("name", w.name));
-  TRY(t.read("arrivals", w.arrivals));
+  TRY(t.read("arrivals", kArrivalKinds, w.arrivals));
   TRY(t.read("rate", w.rate));
+  TRY(t.read_shape("burstiness", w.burstiness));
+  TRY(t.read("rescale", w.rescale));
   TRY(t.read("concurrency", w.concurrency));
   TRY(t.read("think_time", w.think_time));
   if (t.raw().contains("trace")) {
     const Table trace = TRY(t.table("trace"));
     w.trace = TRY(read_trace(trace));
   }
+  if (t.raw().contains("ramp")) {
+    const Table ramp = TRY(t.table("ramp"));
+    w.ramp = TRY(read_ramp(ramp));
+  }
+  std::vector<Table> stages;
+  if (t.raw().contains("stage"))
+    stages = TRY(t.tables("stage"));
+  for (const auto& stage : stages)
+    w.stages.push_back(TRY(read_stage(stage)));
   std::vector<Table> classes;
   if (t.raw().contains("class")) {
     classes = TRY(t.tables("class"));
     w.classes.clear();
   }
+  const bool from_trace = w.arrivals == ArrivalKind::kTrace || (w.trace && w.trace->requests_only);
   for (const auto& c : classes)
-    w.classes.push_back(TRY(read_class(c, w.arrivals != ArrivalKind::kTrace)));
+    w.classes.push_back(TRY(read_class(c, !from_trace)));
 
   const auto problem = find_problem(w);
   if (!problem)
     return w;
-  if (problem->where == SpecProblem::Where::kTrace)
-    return t.table("trace")->wrong(problem->key, problem->message);
-  if (problem->where == SpecProblem::Where::kClass)
-    return classes[problem->cls].wrong(problem->key, problem->message);
+  switch (problem->where) {
+    case SpecProblem::Where::kTrace:
+      return t.table("trace")->wrong(problem->key, problem->message);
+    case SpecProblem::Where::kRamp:
+      return t.table("ramp")->wrong(problem->key, problem->message);
+    case SpecProblem::Where::kStage:
+      return stages[problem->cls].wrong(problem->key, problem->message);
+    case SpecProblem::Where::kClass:
+      return classes[problem->cls].wrong(problem->key, problem->message);
+    case SpecProblem::Where::kWorkload:
+      break;
+  }
   return t.wrong(problem->key, problem->message);
 }
 

@@ -30,14 +30,15 @@ class TraceFile {
 };
 
 struct Read {
-  Result<void> result;
+  Result<TraceFacts> result;
   std::vector<TraceRow> rows;
 };
 Read read(std::string_view bytes) {
   const TraceFile file(bytes);
-  Read out;
-  out.result = read_azure_trace(file.path(), [&](const TraceRow& row) { out.rows.push_back(row); });
-  return out;
+  std::vector<TraceRow> rows;
+  auto result = read_trace({.file = file.path(), .format = TraceFormat::kAzure},
+                           [&](const TraceRow& row) { rows.push_back(row); });
+  return {std::move(result), std::move(rows)};
 }
 
 constexpr std::string_view kHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -198,8 +199,8 @@ TEST(Trace, ALineOfTheLimitIsRead) {
 
 TEST(Trace, MissingFilesAndFolders) {
   const auto ignore = [](const TraceRow&) {};
-  EXPECT_EQ(read_azure_trace("/nonexistent/x.csv", ignore).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(read_azure_trace(testing::TempDir(), ignore).error().code, ErrorCode::kIo);
+  EXPECT_EQ(read_trace({.file = "/nonexistent/x.csv"}, ignore).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(read_trace({.file = testing::TempDir()}, ignore).error().code, ErrorCode::kIo);
 }
 
 TEST(Trace, AnyBytesReturn) {
@@ -215,11 +216,11 @@ TEST(Trace, ThePublishedCodeTraceIsReadAsItIs) {
     GTEST_SKIP() << "no ../shared here";
   uint64_t rows = 0, prompt = 0;
   Nanos last;
-  const auto r = read_azure_trace(path, [&](const TraceRow& row) {
+  const auto r = read_trace({.file = path}, [&](const TraceRow& row) {
     ++rows;
-    prompt += static_cast<uint64_t>(row.prompt.count());
-    EXPECT_GE(row.at, last);
-    last = row.at;
+    prompt += static_cast<uint64_t>(row.prompt->count());
+    EXPECT_GE(*row.at, last);
+    last = *row.at;
   });
   ASSERT_TRUE(r) << describe(r.error());
   EXPECT_EQ(rows, 8819u);
