@@ -29,12 +29,12 @@ struct BenchFlags {
   // The requests.
   std::string dataset = "random", dataset_path, range_ratio = "0";
   std::optional<int64_t> prompts, input_len, output_len;
-  uint64_t seed = 0;
+  uint64_t seed = 0, salt = 0;
   int64_t random_input = 1024, random_output = 128, random_prefix = 0;
   std::optional<int64_t> sharegpt_output;
   int64_t prefix_len = 256, suffix_len = 256, prefixes = 10, prefix_output = 128;
-  int64_t trace_hash_block = 16;
-  double trace_multiplier = 1;
+  int64_t trace_hash_block = 16;  // of timed_trace; other traces have their own
+  double trace_multiplier = 1;    // likewise
   std::string trace_timestamp = "timestamp", trace_input = "input_length", trace_output = "output_length",
               trace_hash_ids = "hash_ids";
   bool self_timed = false, ignore_eos = false;

@@ -31,7 +31,7 @@ struct Needs {
 Needs needs_of(const BenchPlan& p, const Schedule& s) {
   Needs n;
   for (const ScheduledRequest& r : s.requests) {
-    n.prompt_tokens += r.prompt.size();
+    n.prompt_tokens += static_cast<uint64_t>(prompt_tokens(r).value_or(Tokens(r.text.size() / 4)).count());
     n.output_tokens += static_cast<uint64_t>(r.output.count());
   }
   n.in_flight = static_cast<uint64_t>(std::max(p.load.concurrency, p.load.max_in_flight));
@@ -51,6 +51,9 @@ Needs needs_of(const BenchPlan& p, const Schedule& s) {
 std::string arrivals_text(const BenchPlan& p) {
   if (p.spec.arrivals == ArrivalKind::kTrace)
     return "as the trace says";
+  if (p.report.ramp)
+    return fmt::format("{} ramp from {} to {} requests/s", p.report.ramp->strategy, p.report.ramp->start_rps,
+                       p.report.ramp->end_rps);
   if (p.report.rate)
     return fmt::format("{} at {} requests/s", to_string(p.spec.arrivals), *p.report.rate);
   return fmt::format("closed loop, {} in flight", p.load.concurrency);

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "cli/cpus.h"
+#include "load/protocol.h"
 
 namespace goodput {
 namespace {
@@ -113,8 +114,10 @@ Result<std::pair<std::string, std::string>> key_value(std::string_view flag, std
 
 BenchEnvironment bench_environment() {
   BenchEnvironment e;
-  if (const char* key = std::getenv("OPENAI_API_KEY"))
-    e.api_key = key;  // secrets never stand in arguments
+  e.variable = [](const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    return std::string(value ? value : "");
+  };
   const std::time_t now = unix_seconds();
   std::tm local{};
   ::localtime_r(&now, &local);
@@ -129,9 +132,11 @@ Result<BenchPlan> bench_plan(const BenchFlags& f, const BenchEnvironment& enviro
   TRY(plan_workload(f, p));
   TRY(plan_arrivals(f, p));
   TRY(validate(p.spec));
-  p.load.api_key = environment.api_key;
+  p.load.api_key =  // secrets never stand in arguments
+      environment.variable(std::string(protocol_of(p.load.api).key_variable));
   p.report.date = environment.date;
   p.schedule.seed = f.seed;
+  p.schedule.salt = f.salt;
   p.schedule.max_model_len = limits::kMaxModelLen;
   p.cpus = TRY(parse_cpus(f.cpus, "--cpus"));
   if (f.warmups > limits::kMaxWarmupRequests)

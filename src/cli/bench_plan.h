@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,8 +41,8 @@ struct BenchPlan {
 
 // What the environment holds that no flag may: secrets and the time.
 struct BenchEnvironment {
-  std::string api_key;  // $OPENAI_API_KEY
-  std::string date;     // YYYYmmdd-HHMMSS
+  std::function<std::string(const std::string& name)> variable;  // empty: not set
+  std::string date;                                              // YYYYmmdd-HHMMSS
 };
 BenchEnvironment bench_environment();
 

@@ -27,7 +27,7 @@ Result<BenchFlags> parsed(Words words) {
 
 Result<BenchPlan> plan(Words words) {
   const auto flags = TRY(parsed(std::move(words)));
-  return bench_plan(flags, {"secret", "20260102-030405"});
+  return bench_plan(flags, {[](const std::string&) { return std::string("secret"); }, "20260102-030405"});
 }
 
 std::string refusal(const Words& words) {
@@ -157,7 +157,10 @@ TEST(BenchFlags, EndpointsAsPaths) {
   EXPECT_EQ(at({"--base-url", "http://h", "--endpoint", "/openai/v1/chat/completions"}), "http://h/openai chat");
   EXPECT_EQ(at({"--base-url", "http://h", "--endpoint", "chat"}), "http://h chat");
   EXPECT_EQ(at({"--backend", "vllm", "--endpoint", "v1/chat/completions"}), "http://127.0.0.1:8000 chat");
-  EXPECT_NE(at({"--endpoint", "/generate"}).find("--endpoint"), std::string::npos);
+  EXPECT_EQ(plan({"--backend", "tgi"})->report.endpoint, "/generate_stream");
+  EXPECT_EQ(plan({"--base-url", "http://h", "--endpoint", "/api/generate"})->load.api, Api::kOllamaGenerate);
+  EXPECT_EQ(plan({"--endpoint", "responses"})->load.api, Api::kResponses);
+  EXPECT_NE(at({"--endpoint", "/rerank"}).find("--endpoint"), std::string::npos);
 }
 
 TEST(BenchFlags, Abbreviations) {
@@ -204,10 +207,56 @@ TEST(BenchPlan, Case47RatesBelowOne) {
 TEST(BenchPlan, PrefixesAreShared) {
   const auto p = plan({"--dataset-name", "prefix_repetition", "--prefix-repetition-num-prefixes", "4"});
   ASSERT_TRUE(p) << describe(p.error());
-  EXPECT_EQ(p->spec.classes[0].shared_documents, 4);
-  EXPECT_EQ(p->spec.classes[0].prompt.low, Tokens(512));
-  EXPECT_EQ(p->spec.classes[0].question, Tokens(256));
-  EXPECT_EQ(p->notes.size(), 1u);
+  EXPECT_EQ(p->spec.classes[0].prefix_groups, 4);
+  EXPECT_EQ(p->spec.classes[0].prefix_len, Tokens(256));
+  EXPECT_EQ(p->spec.classes[0].prompt.low, Tokens(256));
+  const auto random = plan({"--random-prefix-len", "50", "--random-range-ratio", "0.5", "--input-len", "100"});
+  ASSERT_TRUE(random) << describe(random.error());
+  EXPECT_EQ(random->spec.classes[0].prefix_groups, 1);
+  EXPECT_EQ(random->spec.classes[0].prompt.high, Tokens(150));
+}
+
+TEST(BenchPlan, BurstinessRampsAndVllmsArrivals) {
+  const auto gamma = plan({"--request-rate", "4", "--burstiness", "0.5", "--rate-normalize"});
+  ASSERT_TRUE(gamma) << describe(gamma.error());
+  EXPECT_EQ(gamma->spec.arrivals, ArrivalKind::kGamma);
+  EXPECT_EQ(gamma->spec.burstiness, 0.5);
+  EXPECT_TRUE(gamma->spec.rescale);
+  const auto ramp = plan(
+      {"--ramp-up-strategy", "linear", "--ramp-up-start-rps", "1", "--ramp-up-end-rps", "9", "--num-prompts", "50"});
+  ASSERT_TRUE(ramp) << describe(ramp.error());
+  EXPECT_EQ(ramp->spec.ramp->by, RampSpec::By::kIndex);
+  EXPECT_FALSE(ramp->report.rate);
+  const auto schedule = make_schedule(ramp->spec, ramp->schedule, nullptr);
+  ASSERT_TRUE(schedule) << describe(schedule.error());
+  EXPECT_EQ(schedule->requests.size(), 50u);
+}
+
+TEST(BenchPlan, FilesAtTheirTimesOrAtOurs) {
+  const auto own = plan({"--dataset-name", "timed_trace", "--dataset-path", "t.jsonl", "--self-timed",
+                         "--timed-trace-sec-multiplier", "0.001", "--timed-trace-label-timestamp", "ts"});
+  ASSERT_TRUE(own) << describe(own.error());
+  EXPECT_EQ(own->spec.arrivals, ArrivalKind::kTrace);
+  EXPECT_FALSE(own->spec.trace->requests_only);
+  EXPECT_EQ(own->spec.trace->time_unit, milliseconds(1));
+  EXPECT_EQ(own->spec.trace->labels.timestamp, "ts");
+  const auto ours = plan({"--dataset-name", "sharegpt", "--dataset-path", "s.json", "--request-rate", "2"});
+  ASSERT_TRUE(ours) << describe(ours.error());
+  EXPECT_EQ(ours->spec.arrivals, ArrivalKind::kPoisson);
+  EXPECT_TRUE(ours->spec.trace->requests_only);
+  EXPECT_FALSE(ours->load.ignore_eos);
+}
+
+TEST(BenchPlan, SamplingStandsWhereTheProtocolHasIt) {
+  const auto body = [](Words words) {
+    const auto p = plan(std::move(words));
+    return p ? p->load.extra_body : describe(p.error());
+  };
+  EXPECT_EQ(
+      body({"--backend", "ollama", "--top-k", "5", "--extra-body", "{\"options\":{\"num_ctx\":9},\"keep_alive\":1}"}),
+      R"({"options":{"top_k":5,"num_ctx":9},"keep_alive":1})");
+  EXPECT_EQ(body({"--backend", "tgi", "--top-k", "5"}), R"({"parameters":{"top_k":5}})");
+  EXPECT_EQ(body({"--backend", "openai", "--top-k", "5"}), R"({"top_k":5})");
 }
 
 TEST(BenchPlan, WhatCannotBeServedIsRefusedByName) {
@@ -215,11 +264,10 @@ TEST(BenchPlan, WhatCannotBeServedIsRefusedByName) {
     Words words;
     Words expected;
   } cases[] = {
-      {{"--dataset-name", "sharegpt"}, {"--dataset-name", "sharegpt", "random", "prefix_repetition", "--workload"}},
+      {{"--dataset-name", "sonnet"}, {"--dataset-name", "sonnet", "random", "prefix_repetition", "--workload"}},
       {{"--dataset-name", "shargpt"}, {"unknown", "shargpt"}},
       {{"--dataset-name", "timed_trace"}, {"--dataset-path"}},
-      {{"--dataset-name", "timed_trace", "--dataset-path", "x"}, {"--self-timed"}},
-      {{"--backend", "tgi"}, {"--backend", "tgi", "openai-chat"}},
+      {{"--backend", "tensorrt-llm"}, {"--backend", "tensorrt-llm", "openai-chat"}},
       {{"--backend", "vlm"}, {"unknown", "vlm"}},
       {{"--header", "novalue"}, {"--header", "novalue", "NAME=VALUE"}},
       {{"--header", "=v"}, {"--header"}},
@@ -232,7 +280,7 @@ TEST(BenchPlan, WhatCannotBeServedIsRefusedByName) {
       {{"--request-rate", "0"}, {"--request-rate", "above 0"}},
       {{"--request-rate", "-1"}, {"--request-rate"}},
       {{"--request-rate", "nan"}, {"--request-rate"}},
-      {{"--request-rate", "2", "--burstiness", "0.5"}, {"--burstiness"}},
+      {{"--request-rate", "2", "--burstiness", "0"}, {"--burstiness"}},
       {{"--goodput", "ttfd:200"}, {"ttfd", "ttft"}},
       {{"--percentile-metrics", "ttft,x"}, {"--percentile-metrics", "'x'"}},
       {{"--metric-percentiles", "99,200"}, {"--metric-percentiles", "200"}},

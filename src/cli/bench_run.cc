@@ -28,9 +28,10 @@ void compare_prompts(const Schedule& schedule, BenchReport& report) {
   double asked = 0, seen = 0, n = 0;
   for (size_t i = 0; i < report.load.records.size(); ++i) {
     const auto& tokens = report.load.records[i].prompt_tokens;
-    if (!tokens)
+    const auto wanted = prompt_tokens(schedule.requests[i]);
+    if (!tokens || !wanted)
       continue;
-    asked += static_cast<double>(schedule.requests[i].prompt.size());
+    asked += wanted->count();
     seen += tokens->count();
     ++n;
   }
@@ -77,6 +78,9 @@ Result<Schedule> bench_schedule(const BenchPlan& p) {
   if (!p.tokenizer.empty())
     model = TRY(Model::load(p.tokenizer, true));
   Schedule schedule = TRY(make_schedule(p.spec, p.schedule, model.get()));
+  for (const ScheduledRequest& r : schedule.requests)  // goes when run_load sends them after the answer before
+    if (r.turn && r.turn->continues)
+      return not_here("--dataset-name", "a conversation of several turns", "single questions");
   TRY(add_warmups(p, model.get(), schedule));
   if (!model)
     fill_with_words(schedule);
@@ -93,7 +97,10 @@ Result<BenchReport> run_bench(const BenchPlan& p, const Schedule& schedule, Prog
   report.num_prompts = p.schedule.requests.value_or(report.scheduled);
   report.distinct_prompts = schedule.distinct_prompts;
   for (const ScheduledRequest& r : schedule.requests)
-    report.asked_prompt.push_back(static_cast<int>(r.prompt.size()));
+    report.asked_prompt.push_back(prompt_tokens(r).value_or(Tokens(0)).count());
+  if (schedule.trace)
+    for (const std::string& note : schedule.trace->notes)
+      progress.note(note);
   wait_until_ready(p, progress, stop);
   progress.phase(1, 1, "bench " + p.load.base_url,
                  p.load.window > Nanos(0) ? std::optional(p.load.warm_up + p.load.window) : std::nullopt);
@@ -101,6 +108,9 @@ Result<BenchReport> run_bench(const BenchPlan& p, const Schedule& schedule, Prog
                             schedule.requests.size()));
   report.load = TRY(run_load(schedule, p.load, nullptr, progress, stop));
   compare_prompts(schedule, report);
+  if (!p.load.ignore_eos)  // the length was a limit, not a wish
+    for (RequestRecord& r : report.load.records)
+      r.asked_output = Tokens(0);
   const auto& records = report.load.records;
   report.summary = summarize(records, report.rules, report.load.window);
   VerdictRules rules;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/bench_plan.h"
+#include "load/protocol.h"
 #include "net/url.h"
 
 namespace goodput {
@@ -17,6 +18,7 @@ struct Backend {
 constexpr Backend kBackends[] = {
     {"openai", Api::kCompletions},
     {"openai-chat", Api::kChat},
+    {"openai-responses", Api::kResponses},
     {"vllm", Api::kCompletions},
     {"vllm-chat", Api::kChat},
     {"lmdeploy", Api::kCompletions},
@@ -25,23 +27,13 @@ constexpr Backend kBackends[] = {
     {"sglang-oai-chat", Api::kChat},
     {"scalellm", Api::kCompletions},
     {"llama.cpp", Api::kCompletions},
-    {"ollama", Api::kCompletions},
-    // One line each where an API of its own is added to load/load.h:
-    {"tgi", std::nullopt},
-    {"anthropic", std::nullopt},
-    {"openai-responses", std::nullopt},
+    {"llama-native", Api::kLlama},
+    {"ollama", Api::kOllamaChat},
+    {"ollama-generate", Api::kOllamaGenerate},
+    {"tgi", Api::kTgi},
+    {"anthropic", Api::kAnthropic},
     {"tensorrt-llm", std::nullopt},
     {"deepspeed-mii", std::nullopt},
-};
-
-// An endpoint as a path, as vLLM has it; the path's tail decides the API when the backend does not fit it.
-struct Endpoint {
-  Api api;
-  std::string_view word, tail;
-};
-constexpr Endpoint kEndpoints[] = {
-    {Api::kCompletions, "completions", "/v1/completions"},
-    {Api::kChat, "chat", "/v1/chat/completions"},
 };
 
 Result<Api> api_of_backend(const std::string& name) {
@@ -66,42 +58,53 @@ std::string server_url(const BenchFlags& f) {
   return fmt::format("http://{}:{}", v6 ? "[" + f.host + "]" : f.host, f.port);
 }
 
-// Base URL and path are one address to vLLM; the load generator wants the part above /v1 and the API.
+// Base URL and path are one address to vLLM; the load generator wants the part above the API's own path and the API,
+// which the path's tail decides. A protocol's name is accepted in the path's place.
 Result<void> plan_endpoint(const BenchFlags& f, BenchPlan& p) {
   p.load.base_url = server_url(f);
   p.load.api = TRY(api_of_backend(f.backend));
   while (p.load.base_url.ends_with('/'))
     p.load.base_url.pop_back();
-  if (!f.endpoint.empty()) {
-    const auto word = std::ranges::find(kEndpoints, f.endpoint, &Endpoint::word);
-    const std::string path = word != std::end(kEndpoints)  ? std::string(word->tail)
-                             : f.endpoint.starts_with('/') ? f.endpoint
-                                                           : "/" + f.endpoint;
+  if (const auto named = parse_api(f.endpoint)) {
+    p.load.api = *named;
+  } else if (!f.endpoint.empty()) {
+    const std::string path = f.endpoint.starts_with('/') ? f.endpoint : "/" + f.endpoint;
     std::string whole = p.load.base_url + path;
     if (p.load.base_url.ends_with("/v1") && path.starts_with("/v1/"))
       whole = p.load.base_url + path.substr(3);
-    const auto found = std::ranges::find_if(kEndpoints, [&](const Endpoint& e) { return whole.ends_with(e.tail); });
-    if (found == std::end(kEndpoints)) {
+    const auto known = protocols();
+    const auto found = std::ranges::find_if(known, [&](const Protocol& k) { return whole.ends_with(k.path); });
+    if (found == known.end()) {
+      std::vector<std::string_view> paths;
+      for (const Protocol& k : known)
+        paths.push_back(k.path);
       return fail(ErrorCode::kUsage,
-                  fmt::format("expected a path that ends in /v1/completions or /v1/chat/completions, found {}", path),
+                  fmt::format("expected a path that ends in one of {}, found {}", fmt::join(paths, ", "), path),
                   "--endpoint");
     }
     p.load.api = found->api;
-    p.load.base_url = whole.substr(0, whole.size() - found->tail.size());
+    p.load.base_url = whole.substr(0, whole.size() - found->path.size());
   }
   TRY(parse_url(p.load.base_url));
   p.report.base_url = p.load.base_url;
   p.report.backend = f.backend;
-  p.report.endpoint = std::ranges::find(kEndpoints, p.load.api, &Endpoint::api)->tail;
+  p.report.endpoint = protocol_of(p.load.api).path;
   return {};
 }
 
-// Sampling parameters are members of the body; --extra-body has the last word.
+// Where a protocol keeps its sampling parameters; empty: in the body itself.
+std::string_view sampling_place(Api api) {
+  if (api == Api::kOllamaChat || api == Api::kOllamaGenerate)
+    return "options";
+  return api == Api::kTgi ? "parameters" : "";
+}
+
+// --extra-body has the last word over the sampling parameters; objects in it are merged, as the load generator does.
 Result<void> plan_body(const BenchFlags& f, BenchPlan& p) {
-  boost::json::object body;
+  boost::json::object sampling;
   const auto put = [&](std::string_view key, const auto& value) {
     if (value)
-      body[key] = *value;
+      sampling[key] = *value;
   };
   put("temperature", f.temperature);
   put("top_p", f.top_p);
@@ -110,6 +113,12 @@ Result<void> plan_body(const BenchFlags& f, BenchPlan& p) {
   put("frequency_penalty", f.frequency_penalty);
   put("presence_penalty", f.presence_penalty);
   put("repetition_penalty", f.repetition_penalty);
+  boost::json::object body;
+  const std::string_view place = sampling_place(p.load.api);
+  if (place.empty())
+    body = std::move(sampling);
+  else if (!sampling.empty())
+    body[place] = std::move(sampling);
   if (!f.extra_body.empty()) {
     boost::system::error_code error;
     const auto extra = boost::json::parse(f.extra_body, error);
@@ -119,8 +128,15 @@ Result<void> plan_body(const BenchFlags& f, BenchPlan& p) {
                               error ? " (" + error.message() + ")" : ""),
                   "--extra-body");
     }
-    for (const auto& [key, value] : extra.get_object())
-      body[key] = value;
+    for (const auto& [key, value] : extra.get_object()) {
+      auto* inner = key == place && value.is_object() && body.contains(key) ? body[key].if_object() : nullptr;
+      if (!inner) {
+        body[key] = value;
+        continue;
+      }
+      for (const auto& [name, setting] : value.get_object())
+        (*inner)[name] = setting;
+    }
   }
   if (!body.empty())
     p.load.extra_body = boost::json::serialize(body);

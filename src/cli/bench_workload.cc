@@ -81,73 +81,85 @@ ClassSpec one_class(int64_t prompt, int64_t output) {
   return c;
 }
 
-// A shared document is the prefix, the question behind it is the request's own. Its length varies by half around the
-// mean, which vLLM's suffix does not.
-void share_prefix(ClassSpec& c, int64_t prefixes, int64_t prefix, int64_t suffix, BenchPlan& p) {
-  c.prompt = around(prefix + suffix, 0);
-  c.shared_documents = static_cast<int>(prefixes);
-  c.question = Tokens(suffix);
-  p.notes.push_back(
-      fmt::format("shared prefixes: what stands behind them has {} tokens on average, between half and one and a half "
-                  "of it (vLLM: always {})",
-                  suffix, suffix));
+// vLLM's prefixes: lengths add, and the first request of each prefix meets a cold cache.
+void share_prefix(ClassSpec& c, int64_t prefixes, int64_t prefix) {
+  c.prefix_groups = static_cast<int>(prefixes);
+  c.prefix_len = Tokens(prefix);
 }
 
 Result<void> random_dataset(const BenchFlags& f, BenchPlan& p) {
   const RangeRatio ratio = TRY(parse_range_ratio(f.range_ratio));
-  const int64_t input = f.input_len.value_or(f.random_input), output = f.output_len.value_or(f.random_output);
-  ClassSpec c = one_class(input, output);
-  c.prompt = around(input, ratio.input);
-  c.output = around(output, ratio.output);
-  if (f.random_prefix > 0) {
-    if (ratio.input > 0)
-      return not_here("--random-prefix-len", "a shared prefix before prompts of varying length", "a --workload file");
-    share_prefix(c, 1, f.random_prefix, input, p);
-  }
+  ClassSpec c = one_class(1, 1);
+  c.prompt = around(f.input_len.value_or(f.random_input), ratio.input);
+  c.output = around(f.output_len.value_or(f.random_output), ratio.output);
+  if (f.random_prefix > 0)
+    share_prefix(c, 1, f.random_prefix);
   p.spec.classes = {c};
   return {};
 }
 
 Result<void> prefix_repetition_dataset(const BenchFlags& f, BenchPlan& p) {
-  if (f.prefixes > limits::kMaxSharedDocuments)
-    return fail(ErrorCode::kUsage, fmt::format("at most {} prefixes", limits::kMaxSharedDocuments),
-                "--prefix-repetition-num-prefixes");
-  ClassSpec c = one_class(1, f.output_len.value_or(f.prefix_output));
-  share_prefix(c, f.prefixes, f.prefix_len, f.input_len ? *f.input_len : f.suffix_len, p);
+  ClassSpec c = one_class(f.input_len.value_or(f.suffix_len), f.output_len.value_or(f.prefix_output));
+  share_prefix(c, f.prefixes, f.prefix_len);
   p.spec.classes = {c};
   return {};
 }
 
-// The trace reader knows its formats by their headers; the labels of others are wired when it takes them.
-Result<void> trace_dataset(const BenchFlags& f, BenchPlan& p) {
+// Requests of a file: at its own times (--self-timed), or at the arrivals that the other flags say.
+Result<void> file_dataset(const BenchFlags& f, BenchPlan& p, TraceFormat format) {
   if (f.dataset_path.empty())
-    return fail(ErrorCode::kUsage, "a trace is a file: give its path", "--dataset-path");
-  if (!f.self_timed)
-    return not_here("--dataset-name " + f.dataset, "a trace's lengths at another rate", "--self-timed");
-  const BenchFlags d;
-  if (f.trace_timestamp != d.trace_timestamp || f.trace_input != d.trace_input || f.trace_output != d.trace_output ||
-      f.trace_hash_ids != d.trace_hash_ids || f.trace_hash_block != d.trace_hash_block)
-    return not_here("--timed-trace-label-…", "traces with labels of their own", "a trace with the usual labels");
+    return fail(ErrorCode::kUsage, fmt::format("'{}' is a file: give its path", f.dataset), "--dataset-path");
   TraceSpec trace;
   trace.file = f.dataset_path;
+  trace.format = format;
+  trace.requests_only = !f.self_timed;
+  if (format == TraceFormat::kTimedTrace) {
+    if (!(f.trace_multiplier > 0))
+      return fail(ErrorCode::kUsage, "expected seconds above 0", "--timed-trace-sec-multiplier");
+    trace.time_unit = from_seconds(f.trace_multiplier);
+    trace.block_tokens = Tokens(f.trace_hash_block);
+    trace.labels = {f.trace_timestamp, f.trace_input, f.trace_output, f.trace_hash_ids};
+  }
   p.spec.trace = trace;
-  p.spec.arrivals = ArrivalKind::kTrace;
-  p.spec.classes = {one_class(1, 1)};  // lengths are the rows'
+  if (f.self_timed)
+    p.spec.arrivals = ArrivalKind::kTrace;
+  // What the file does not say.
+  p.spec.classes = {one_class(f.input_len.value_or(f.random_input), f.output_len.value_or(f.random_output))};
   return {};
+}
+
+// Real texts end where the model ends them, unless the user says otherwise.
+Result<void> text_dataset(const BenchFlags& f, BenchPlan& p, TraceFormat format) {
+  p.load.ignore_eos = f.ignore_eos;
+  if (f.sharegpt_output)
+    return not_here("--sharegpt-output-len", "another length than the file's", "--output-len for rows without one");
+  return file_dataset(f, p, format);
 }
 
 struct Dataset {
   std::string_view name;
   Result<void> (*plan)(const BenchFlags&, BenchPlan&);  // null: not served
 };
+template <TraceFormat kFormat>
+Result<void> lengths_of(const BenchFlags& f, BenchPlan& p) {
+  return file_dataset(f, p, kFormat);
+}
+template <TraceFormat kFormat>
+Result<void> texts_of(const BenchFlags& f, BenchPlan& p) {
+  return text_dataset(f, p, kFormat);
+}
 constexpr Dataset kDatasets[] = {
     {"random", random_dataset},
     {"prefix_repetition", prefix_repetition_dataset},
-    {"timed_trace", trace_dataset},
-    // One line each where workload/ learns to read them:
-    {"sharegpt", nullptr},
-    {"burstgpt", nullptr},
-    {"custom", nullptr},
+    {"sharegpt", texts_of<TraceFormat::kShareGpt>},
+    {"custom", texts_of<TraceFormat::kVllmCustom>},
+    {"burstgpt", lengths_of<TraceFormat::kBurstGpt>},
+    {"timed_trace", lengths_of<TraceFormat::kTimedTrace>},
+    // Ours: known by their columns, or by name.
+    {"trace", lengths_of<TraceFormat::kAuto>},
+    {"azure", lengths_of<TraceFormat::kAzure>},
+    {"mooncake", lengths_of<TraceFormat::kMooncake>},
+    {"bailian", lengths_of<TraceFormat::kBailian>},
     {"sonnet", nullptr},
     {"hf", nullptr},
     {"random-mm", nullptr},
@@ -212,7 +224,10 @@ Result<void> plan_ramp(const BenchFlags& f, BenchPlan& p) {
     return fail(ErrorCode::kUsage, "expected a start at or above 0 (exponential: above) and an end not below it",
                 "--ramp-up-start-rps");
   p.report.ramp = RampReport{f.ramp_strategy, *f.ramp_start, *f.ramp_end};
-  return not_here("--ramp-up-strategy", "a ramp", "--request-rate");  // wire: the workload's ramp
+  // vLLM's progress is the request's index, not the time.
+  p.spec.ramp = RampSpec{f.ramp_strategy == "linear" ? RampSpec::Shape::kLinear : RampSpec::Shape::kExponential,
+                         RampSpec::By::kIndex, *f.ramp_start, *f.ramp_end};
+  return {};
 }
 
 Result<void> plan_closed_loop(const BenchFlags& f, BenchPlan& p, bool timed) {
@@ -242,15 +257,18 @@ Result<void> plan_arrivals(const BenchFlags& f, BenchPlan& p) {
   if (f.concurrency)
     p.report.concurrency = static_cast<int>(std::min<int64_t>(*f.concurrency, limits::kMaxConnections));
   TRY(plan_ramp(f, p));
-  if (f.rate_normalize)
-    return not_here("--rate-normalize", "rescaled arrivals", "the default, true Poisson");  // wire: the workload's
-  if (!trace && std::isinf(rate))
+  if (!trace && std::isinf(rate) && !p.spec.ramp)
     return plan_closed_loop(f, p, timed);
   if (!trace) {
-    p.spec.arrivals = std::isinf(p.report.burstiness) ? ArrivalKind::kConstant : ArrivalKind::kPoisson;
-    if (std::isfinite(p.report.burstiness) && p.report.burstiness != 1)
-      return not_here("--burstiness", "gamma gaps", "1 (Poisson) or inf (constant)");  // wire: the workload's
-    p.report.rate = p.spec.rate = rate;
+    const double shape = p.report.burstiness;
+    p.spec.arrivals = std::isinf(shape) ? ArrivalKind::kConstant
+                      : shape == 1      ? ArrivalKind::kPoisson
+                                        : ArrivalKind::kGamma;
+    if (p.spec.arrivals == ArrivalKind::kGamma)
+      p.spec.burstiness = shape;
+    p.spec.rescale = f.rate_normalize;
+    if (!p.spec.ramp)
+      p.report.rate = p.spec.rate = rate;
   }
   p.load.max_in_flight = p.report.concurrency.value_or(0);
   // Arrivals go on behind the window while its requests end, so that they meet the same load.

@@ -19,7 +19,12 @@ constexpr int kBurst = 64;                         // sends between two looks at
 }  // namespace
 
 Generator::Generator(EventLoop loop, Address server, const LoadOptions& options, const std::atomic<bool>& stop)
-    : loop_(std::move(loop)), server_(std::move(server)), options_(options), stop_(stop), watch_(options.server_pid) {
+    : loop_(std::move(loop)),
+      server_(std::move(server)),
+      options_(options),
+      protocol_(protocol_of(options.api)),
+      stop_(stop),
+      watch_(options.server_pid) {
   buffer_.resize(256 * 1024);
   realtime_offset_ = realtime_offset();
   watch_.clock_offset(realtime_offset_);
@@ -166,7 +171,8 @@ void Generator::work_behind(size_t events) {
   const uint32_t index = behind_.front();
   Exchange& x = exchanges_[index];
   if (!behind_begun_)
-    interpreter_.begin(x.receiver.capture(), x.ending, x.record);
+    interpreter_.begin(protocol_, x.receiver.capture(), x.ending, Tokens((*play_.requests)[x.position].prompt.size()),
+                       x.record);
   behind_begun_ = true;
   if (!interpreter_.advance(events))
     return;
@@ -237,8 +243,8 @@ std::optional<Error> Generator::not_an_api(Exchange& x, int error) const {
   std::string message = "POST of a request was answered with HTTP " + std::to_string(status);
   if (!capture.raw.empty())
     message += ": " + capture.raw.substr(0, 200);
-  message += status <= 403 ? "; an API key is needed"
-                           : "; expected an OpenAI-compatible server that knows this route and model";
+  message += status <= 403 ? std::string("; an API key is needed")
+                           : "; expected a server that speaks " + std::string(protocol_.name) + " and knows this model";
   return unreachable(std::move(message));
 }
 

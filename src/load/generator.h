@@ -102,11 +102,13 @@ class Generator {
   void on_ready(const EventLoop::Ready&);
   void broken(uint32_t connection, Ending);
   void end(uint32_t exchange, Ending, TimePoint when, int error = 0);
+  Framing fallback_framing() const { return options_.stream ? protocol_.framing : Framing::kWhole; }
   ReadStamp stamp_of(const Received&, TimePoint user, Exchange&) const;
 
   EventLoop loop_;
   Address server_;
   const LoadOptions& options_;
+  const Protocol& protocol_;
   const std::atomic<bool>& stop_;
   ClientWatch watch_;
   Interpreter interpreter_;

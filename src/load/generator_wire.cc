@@ -31,7 +31,7 @@ uint32_t Generator::open_exchange(size_t position, TimePoint scheduled, TimePoin
   x.record.streamed = options_.stream;
   x.record.scheduled = scheduled;
   x.record.dispatched = now;
-  x.receiver.reset();
+  x.receiver.reset(fallback_framing());
   ++x.serial;
   x.position = position;
   x.reads = 0;
@@ -228,7 +228,7 @@ void Generator::broken(uint32_t index, Ending ending) {
   if (c.reused && !x.receiver.capture().any_bytes && x.record.attempts == 1) {
     close_connection(index);
     ++stale_retries_;
-    x.receiver.reset();
+    x.receiver.reset(fallback_framing());
     x.record.connected.reset();
     x.record.sent.reset();
     return send_on_new(exchange);

@@ -1,53 +1,19 @@
 // The worked cases of streams, fed to the receiver read by read with times of their own: no socket, no waiting.
-#include "load/interpret.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <string>
 #include <vector>
 
+#include "load/test_answers.h"
+
 namespace goodput {
 namespace {
 
-struct Read {
-  double ms;  // after the request was scheduled
-  std::string bytes;
-};
-
 const char kStream[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
-struct Seen {
-  RequestRecord record;
-  std::string message;
-  Ending ending;
-};
-
-// Feeds the reads; unless HTTP framing ended the answer, `last` says how the connection ended.
 Seen receive(const std::vector<Read>& reads, Ending last = Ending::kClosed, size_t slice = 1) {
-  Receiver receiver;
-  Seen out;
-  out.record.scheduled = TimePoint(seconds(1));
-  out.record.asked_output = Tokens(4);
-  std::optional<Ending> ended;
-  uint32_t n = 0;
-  TimePoint now = out.record.scheduled;
-  for (const Read& r : reads) {
-    now = out.record.scheduled + from_ms(r.ms);
-    ended = receiver.feed(r.bytes, {now, now - microseconds(5), n++});
-    if (ended)
-      break;
-  }
-  if (!ended)
-    ended = last == Ending::kClosed ? receiver.closed() : last;
-  out.ending = *ended;
-  out.record.closed = now;
-  Interpreter interpreter;
-  interpreter.begin(receiver.capture(), *ended, out.record);
-  while (!interpreter.advance(slice)) {
-  }
-  out.message = interpreter.message();
-  return out;
+  return receive_as({.last = last, .slice = slice}, reads);
 }
 
 // (Not `data`: argument-dependent lookup would find std::data for a string.)
@@ -64,9 +30,6 @@ std::string usage(int prompt, int output) {
                 std::to_string(output) + "}}");
 }
 const std::string kDone = "data: [DONE]\n\n";
-
-// Milliseconds since the request was scheduled; the kernel saw everything 5 µs before the read. -1: absent.
-double since(const RequestRecord& r, std::optional<TimePoint> t) { return t ? to_ms(*t - r.scheduled) + 0.005 : -1; }
 
 TEST(Interpret, Case01SplitAfterColon) {
   const auto s = receive({{0, kStream},
@@ -173,6 +136,20 @@ TEST(Interpret, Case10RunningUsageCountsTokensPerEvent) {
   EXPECT_EQ(s.record.events[3].tokens, 4);
   EXPECT_EQ(s.record.output_tokens, Tokens(10));
   EXPECT_EQ(s.record.outcome, Outcome::kOk);
+}
+
+TEST(Interpret, Case10TokenIdsCountTokensPerEvent) {
+  const auto ids = [](std::string_view text, std::string_view list) {
+    return framed(R"({"choices":[{"index":0,"text":")" + std::string(text) + R"(","token_ids":[)" + std::string(list) +
+                  "]}]}");
+  };
+  const auto s =
+      receive({{0, kStream}, {200, ids("a", "5")}, {260, ids("bc", "6,7")}, {300, ids("", "2") + finished("stop")}});
+  ASSERT_EQ(s.record.events.size(), 2u);
+  EXPECT_EQ(s.record.events[0].tokens, 1);
+  EXPECT_EQ(s.record.events[1].tokens, 2);
+  EXPECT_EQ(s.record.output_tokens, Tokens(3)) << "no usage: the ids of what was delivered";
+  EXPECT_EQ(s.record.token_source, TokenSource::kRunningUsage);
 }
 
 TEST(Interpret, Case11BundledFirstChunk) {

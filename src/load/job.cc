@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/limits.h"
+#include "load/protocol.h"
 
 namespace goodput {
 namespace {
@@ -121,7 +122,7 @@ void read_cpus(Reader& in, LoadJob& job) {
 
 std::string encode_job(const LoadJob& j) {
   json::object o{{"base_url", j.base_url},
-                 {"api", j.api == Api::kChat ? "chat" : "completions"},
+                 {"api", json::string_view(protocol_of(j.api).name.data(), protocol_of(j.api).name.size())},
                  {"model_path", j.model_path},
                  {"workload_toml", j.workload_toml},
                  {"rate", j.rate},
@@ -157,10 +158,10 @@ Result<LoadJob> parse_job(std::string_view text) {
     in.require(key);
   LoadJob j;
   j.base_url = in.text("base_url").value_or("");
-  const std::string api = in.text("api").value_or("completions");
-  if (api != "chat" && api != "completions")
-    in.wrong("api", "\"completions\" or \"chat\"");
-  j.api = api == "chat" ? Api::kChat : Api::kCompletions;
+  const auto api = parse_api(in.text("api").value_or(std::string(protocol_of(Api::kCompletions).name)));
+  if (!api)
+    in.wrong("api", "one of " + protocol_names());
+  j.api = api.value_or(Api::kCompletions);
   j.model_path = in.text("model_path").value_or("");
   j.workload_toml = in.text("workload_toml").value_or("");
   j.rate = in.number("rate").value_or(1);

@@ -40,7 +40,7 @@ TEST(Job, DefaultsAndMistakes) {
                           R"({"base_url":"u","workload_toml":"","duration_s":-1})",
                           R"({"base_url":"u","workload_toml":"","duration_s":1,"rate":0})",
                           R"({"base_url":"u","workload_toml":"","duration_s":1,"cpus":[-1]})",
-                          R"({"base_url":"u","workload_toml":"","duration_s":1,"api":"tgi"})",
+                          R"({"base_url":"u","workload_toml":"","duration_s":1,"api":"smtp"})",
                           R"({"base_url":"u","workload_toml":"","duration_s":1,"seed":"x"})",
                           R"({"base_url":"u","workload_toml":"","duration_s":1,"rte":1})"}) {
     const auto r = parse_job(bad);

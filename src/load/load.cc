@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "load/generator.h"
+#include "load/protocol.h"
 #include "load/request_bytes.h"
 #include "load/server_identity.h"
 #include "net/url.h"
@@ -16,7 +17,7 @@ constexpr Nanos kHeadStart = milliseconds(50);  // warm connections are made in 
 constexpr size_t kOwnDescriptors = 64;          // files, pipes and the epoll set, beside the connections
 
 Result<void> check(const Schedule& schedule, const LoadOptions& options) {
-  TRY(check_headers(options));
+  TRY(check_options(options));
   for (const auto* list : {&schedule.requests, &schedule.priming}) {
     for (const ScheduledRequest& r : *list) {
       if (r.text.empty() && !r.prompt.empty()) {
@@ -90,9 +91,10 @@ Result<LoadResult> run_load(const Schedule& schedule, const LoadOptions& options
   const ServerIdentity before = TRY(identify(url, options, addresses));
   LoadResult result;
   result.model = options.model.empty() ? before.first_model : options.model;
-  if (result.model.empty()) {
+  if (result.model.empty() && protocol_of(options.api).names_model) {
     return fail(ErrorCode::kUnreachable,
-                "GET /v1/models names no model: expected an OpenAI-compatible server, or name the model (--model)",
+                "GET " + before.asked + " names no model: expected a server that speaks " +
+                    std::string(protocol_of(options.api).name) + ", or name the model (--model)",
                 options.base_url);
   }
   const auto bytes = all_bytes(url, options, result.model, schedule.requests);

@@ -20,7 +20,18 @@
 
 namespace goodput {
 
-enum class Api : uint8_t { kCompletions, kChat };
+// What is spoken to the server; each has its row in protocol.h.
+enum class Api : uint8_t {
+  kCompletions,
+  kChat,
+  kResponses,
+  kOllamaChat,
+  kOllamaGenerate,
+  kTgi,
+  kAnthropic,
+  kLlama,  // llama-server's own /completion
+};
+inline constexpr int kApis = 8;
 
 // How far a run is; once a second through LoadOptions::on_second.
 struct LoadCounts {
@@ -30,14 +41,15 @@ struct LoadCounts {
 struct LoadOptions {
   std::string base_url;  // http://host:port, with or without /v1
   Api api = Api::kCompletions;
-  std::string model;  // empty: the first of /v1/models
+  std::string model;  // empty: the first that the server names
+  std::string
+      extra_body;  // JSON object merged over every request's body (RFC 7396: null removes a member); may be empty
   std::vector<std::pair<std::string, std::string>> headers;
   std::string api_key;  // never printed or stored
   bool stream = true;
   bool ignore_eos = true;
   Nanos request_timeout = seconds(120);
   bool running_usage = false;     // ask for usage on every chunk (vLLM's continuous_usage_stats)
-  std::string extra_body;         // a JSON object whose members replace those of each request's body; empty: none
   std::string request_id_prefix;  // X-Request-Id: the prefix and the request's index; empty: no such header
   int concurrency = 0;            // > 0: closed loop over the schedule's order
   int max_in_flight = 0;          // > 0: caps an open loop; a capped send is late, latency stays from its time

@@ -4,16 +4,27 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "load/retry_after.h"
 
 namespace goodput {
 namespace {
 
-bool says_event_stream(std::string_view content_type) {
-  static constexpr std::string_view kType = "text/event-stream";
-  if (content_type.size() < kType.size())
-    return false;
-  return std::equal(kType.begin(), kType.end(), content_type.begin(),
-                    [](char a, char b) { return a == (b | 0x20) || a == b; });
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+std::optional<Framing> framing_of(std::string_view content_type) {
+  const std::string_view type = trim(content_type.substr(0, content_type.find(';')));
+  const auto is = [&](std::string_view name) {
+    return std::equal(type.begin(), type.end(), name.begin(), name.end(), [](char a, char b) { return lower(a) == b; });
+  };
+  if (is("text/event-stream"))
+    return Framing::kSse;
+  for (const std::string_view lines : {"application/x-ndjson", "application/ndjson", "application/jsonl",
+                                       "application/x-jsonl", "application/jsonlines", "application/stream+json"})
+    if (is(lines))
+      return Framing::kNdjson;
+  if (is("application/json") || is("application/problem+json"))
+    return Framing::kWhole;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -22,14 +33,18 @@ void Capture::clear() {
   bytes.clear();
   marks.clear();
   raw.clear();
-  event_stream = any_bytes = done_sentinel = false;
+  retry_after.clear();
+  framing = Framing::kWhole;
+  unterminated = any_bytes = done_sentinel = false;
   status = 0;
   first_body = last = ReadStamp{};
 }
 
-void Receiver::reset() {
+void Receiver::reset(Framing fallback) {
+  fallback_ = fallback;
   http_.reset();
   sse_.reset();
+  ndjson_.reset();
   capture_.clear();
   whole_ = leftover_ = false;
 }
@@ -44,8 +59,7 @@ std::optional<Ending> Receiver::feed(std::string_view bytes, const ReadStamp& st
       case Event::kNeedMore:
         return std::nullopt;
       case Event::kHead:
-        capture_.status = http_.status();
-        capture_.event_stream = says_event_stream(http_.header("content-type"));
+        take_head();
         break;
       case Event::kBody:
         if (const auto ended = take_body(step.body, stamp))
@@ -62,48 +76,76 @@ std::optional<Ending> Receiver::feed(std::string_view bytes, const ReadStamp& st
   }
 }
 
+void Receiver::take_head() {
+  capture_.status = http_.status();
+  const bool success = capture_.status / 100 == 2;
+  capture_.framing = framing_of(http_.header("content-type")).value_or(success ? fallback_ : Framing::kWhole);
+  if (!success)
+    capture_.retry_after = describe_retry_after(http_.header("retry-after"), http_.header("date"));
+}
+
 std::optional<Ending> Receiver::take_body(std::string_view body, const ReadStamp& stamp) {
   if (capture_.first_body.user == TimePoint())
     capture_.first_body = stamp;
   if (capture_.marks.empty()) {
     capture_.raw += body.substr(0, limits::kMaxErrorBody - std::min(capture_.raw.size(), limits::kMaxErrorBody));
   }
-  if (capture_.event_stream)
-    return take_events(body, stamp);
+  switch (capture_.framing) {
+    case Framing::kSse:
+      return take_events(sse_, body, stamp);
+    case Framing::kNdjson:
+      return take_events(ndjson_, body, stamp);
+    case Framing::kWhole:
+      break;
+  }
   if (capture_.bytes.size() + body.size() > limits::kMaxBodyBytes)
     return Ending::kLimit;
   capture_.bytes += body;
   return std::nullopt;
 }
 
-std::optional<Ending> Receiver::take_events(std::string_view body, const ReadStamp& stamp) {
+template <class Parser>
+std::optional<Ending> Receiver::take_events(Parser& parser, std::string_view body, const ReadStamp& stamp) {
   while (true) {
-    const auto step = sse_.next(body, stamp);
-    if (step.event == SseParser::Event::kNeedMore)
+    const auto step = parser.next(body, stamp);
+    if (step.event == Parser::Event::kNeedMore)
       return std::nullopt;
-    if (step.event == SseParser::Event::kTooLong)
+    if (step.event == Parser::Event::kTooLong || !keep_event(step.data, step.stamp))
       return Ending::kLimit;
-    if (capture_.bytes.size() + step.data.size() > limits::kMaxStreamBytes)
-      return Ending::kLimit;
-    capture_.raw.clear();
-    if (trim(step.data) == "[DONE]") {
-      capture_.done_sentinel = true;
-      continue;
-    }
-    if (capture_.done_sentinel)
-      continue;  // nothing counts behind it
-    capture_.marks.push_back({capture_.bytes.size(), step.data.size(), step.stamp});
-    capture_.bytes += step.data;
   }
 }
 
-// An answer that is no event stream becomes one mark; the end of a stream may have cut off the last blank line.
+// False: beyond the bound.
+bool Receiver::keep_event(std::string_view data, const ReadStamp& stamp) {
+  if (capture_.bytes.size() + data.size() > limits::kMaxStreamBytes)
+    return false;
+  capture_.raw.clear();
+  if (capture_.framing == Framing::kSse && trim(data) == "[DONE]")
+    capture_.done_sentinel = true;
+  if (capture_.done_sentinel)
+    return true;  // nothing counts behind it
+  capture_.marks.push_back({capture_.bytes.size(), data.size(), stamp});
+  capture_.bytes += data;
+  return true;
+}
+
+// An answer that is no stream becomes one mark; the end of a stream may have cut off the last line's end.
 void Receiver::end_of_body() {
-  if (capture_.event_stream) {
-    if (trim(sse_.unfinished()) == "[DONE]")
-      capture_.done_sentinel = true;
-  } else if (!capture_.bytes.empty()) {
-    capture_.marks.push_back({0, capture_.bytes.size(), capture_.last});
+  switch (capture_.framing) {
+    case Framing::kSse:
+      if (trim(sse_.unfinished()) == "[DONE]")
+        capture_.done_sentinel = true;
+      break;
+    case Framing::kNdjson:
+      if (!ndjson_.unfinished().empty() && keep_event(ndjson_.unfinished(), ndjson_.unfinished_stamp())) {
+        capture_.unterminated = true;
+        ndjson_.reset();
+      }
+      break;
+    case Framing::kWhole:
+      if (!capture_.bytes.empty())
+        capture_.marks.push_back({0, capture_.bytes.size(), capture_.last});
+      break;
   }
 }
 

@@ -1,6 +1,6 @@
-// What comes back for one request, kept as bytes and stamps: HTTP and SSE framing only, no JSON. The loop's thread
-// feeds each read as it was stamped; what the events mean is read behind (interpret.h), so that parsing never delays a
-// stamp.
+// What comes back for one request, kept as bytes and stamps: HTTP, SSE and NDJSON framing only, no JSON. The loop's
+// thread feeds each read as it was stamped; what the events mean is read behind (interpret.h), so that parsing never
+// delays a stamp.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "net/http_codec.h"
+#include "net/ndjson.h"
 #include "net/sse.h"
 
 namespace goodput {
+
+// How a body is cut into events.
+enum class Framing : uint8_t { kWhole, kSse, kNdjson };
 
 // How the answer to a request ended, as the wire saw it.
 enum class Ending : uint8_t {
@@ -32,11 +36,13 @@ struct Capture {
     size_t length;
     ReadStamp stamp;
   };
-  std::string bytes;           // payloads of the events, one behind the other
-  std::vector<Mark> marks;     // one per event; a body that is no event stream is one mark
-  std::string raw;             // the first bytes of a body in which no event was seen
-  bool event_stream = false;   // Content-Type says so
+  std::string bytes;        // payloads of the events, one behind the other
+  std::vector<Mark> marks;  // one per event; a body that is no event stream is one mark
+  std::string raw;          // the first bytes of a body in which no event was seen
+  Framing framing = Framing::kWhole;
+  bool unterminated = false;   // the last mark is a line that the end of the stream may have cut
   int status = 0;              // 0: no head came
+  std::string retry_after;     // what a refusal said, for people; empty: nothing
   ReadStamp first_body, last;  // first body byte; last read of any kind
   bool any_bytes = false;
   bool done_sentinel = false;  // "[DONE]" came
@@ -50,7 +56,8 @@ class Receiver {
   std::optional<Ending> feed(std::string_view bytes, const ReadStamp& stamp);
   // The peer closed its side.
   Ending closed();
-  void reset();  // for the next request, with its memory
+  // For the next request, with its memory. `fallback`: how a 2xx body is framed whose Content-Type does not tell.
+  void reset(Framing fallback = Framing::kWhole);
 
   bool keep_alive() const { return whole_ && !leftover_ && http_.keep_alive(); }
   std::string_view foreign_head() const { return http_.head(); }
@@ -58,12 +65,17 @@ class Receiver {
   Capture& capture() { return capture_; }
 
  private:
-  std::optional<Ending> take_events(std::string_view body, const ReadStamp& stamp);
+  void take_head();
   std::optional<Ending> take_body(std::string_view body, const ReadStamp& stamp);
+  template <class Parser>
+  std::optional<Ending> take_events(Parser&, std::string_view body, const ReadStamp& stamp);
+  bool keep_event(std::string_view data, const ReadStamp& stamp);
   void end_of_body();
 
   HttpResponseParser http_;
   SseParser sse_;
+  NdjsonParser ndjson_;
+  Framing fallback_ = Framing::kWhole;
   Capture capture_;
   bool whole_ = false, leftover_ = false;
 };

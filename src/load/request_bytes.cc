@@ -1,47 +1,42 @@
 #include "load/request_bytes.h"
 
-#include <boost/json.hpp>
+#include <algorithm>
+
+#include "load/protocol.h"
+#include "load/request_body.h"
 
 namespace goodput {
 namespace {
 
+constexpr std::string_view kAnthropicVersion = "2023-06-01";
+
+bool same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// A header of ours, unless the user has set his own.
+void append_header(std::string& out, const LoadOptions& options, std::string_view name, std::string_view value) {
+  for (const auto& header : options.headers)
+    if (same_name(header.first, name))
+      return;
+  out.append(name).append(": ").append(value).append("\r\n");
+}
+
 void append_head(std::string& out, std::string_view method, const Url& base, const LoadOptions& options,
                  std::string_view path) {
   out.append(method).append(" ").append(api_path(base, path)).append(" HTTP/1.1\r\nHost: ").append(base.authority());
-  out += "\r\nUser-Agent: goodput\r\n";
-  if (!options.api_key.empty())
-    out += "Authorization: Bearer " + options.api_key + "\r\n";
+  out += "\r\n";
+  append_header(out, options, "User-Agent", "goodput");
+  const KeyHeader key = protocol_of(options.api).key_header;
+  if (!options.api_key.empty() && key == KeyHeader::kBearer)
+    append_header(out, options, "Authorization", "Bearer " + options.api_key);
+  if (!options.api_key.empty() && key == KeyHeader::kXApiKey)
+    append_header(out, options, "x-api-key", options.api_key);
+  if (key == KeyHeader::kXApiKey)
+    append_header(out, options, "anthropic-version", kAnthropicVersion);
   for (const auto& [name, value] : options.headers)
     out += name + ": " + value + "\r\n";
-}
-
-boost::json::object body_of(const LoadOptions& options, std::string_view model, const ScheduledRequest& request) {
-  boost::json::object body;
-  body["model"] = boost::json::string_view(model.data(), model.size());
-  if (options.api == Api::kChat) {
-    body["messages"] = boost::json::array{{{"role", "user"}, {"content", request.text}}};
-  } else {
-    body["prompt"] = request.text;
-  }
-  body["max_tokens"] = request.output.count();
-  body["temperature"] = 0;
-  body["stream"] = options.stream;
-  if (options.stream) {
-    boost::json::object stream_options{{"include_usage", true}};
-    if (options.running_usage)
-      stream_options["continuous_usage_stats"] = true;
-    body["stream_options"] = std::move(stream_options);
-  }
-  if (options.ignore_eos)
-    body["ignore_eos"] = true;
-  if (request.priority != 0)
-    body["priority"] = request.priority;
-  if (!options.extra_body.empty()) {
-    const boost::json::value extra = boost::json::parse(options.extra_body);  // an object: check_headers saw it
-    for (const auto& [key, value] : extra.get_object())
-      body[key] = value;
-  }
-  return body;
 }
 
 bool is_clean(std::string_view text) {
@@ -52,19 +47,27 @@ bool is_clean(std::string_view text) {
 
 std::string api_path(const Url& base, std::string_view path) {
   std::string_view prefix = base.path;
-  if (prefix.ends_with("/v1"))
-    prefix.remove_suffix(3);
+  for (const std::string_view root : {"/v1", "/api"})
+    if (prefix.ends_with(root)) {
+      prefix.remove_suffix(root.size());
+      break;
+    }
   return std::string(prefix).append(path);
 }
 
 std::string request_bytes(const Url& base, const LoadOptions& options, std::string_view model,
                           const ScheduledRequest& request) {
-  const std::string body = boost::json::serialize(body_of(options, model, request));
+  const Protocol& protocol = protocol_of(options.api);
+  const std::string body = request_body(options, model, request);
   std::string out;
-  append_head(out, "POST", base, options, options.api == Api::kChat ? "/v1/chat/completions" : "/v1/completions");
-  out += options.stream ? "Accept: text/event-stream\r\n" : "Accept: application/json\r\n";
+  append_head(out, "POST", base, options, options.stream ? protocol.path : protocol.whole_path);
+  const bool lines = options.stream && protocol.framing == Framing::kNdjson;
+  append_header(out, options, "Accept",
+                lines            ? "application/x-ndjson"
+                : options.stream ? "text/event-stream"
+                                 : "application/json");
   if (!options.request_id_prefix.empty())
-    out += "X-Request-Id: " + options.request_id_prefix + std::to_string(request.index) + "\r\n";
+    append_header(out, options, "X-Request-Id", options.request_id_prefix + std::to_string(request.index));
   out += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   return out += body;
 }
@@ -75,7 +78,7 @@ std::string get_bytes(const Url& base, const LoadOptions& options, std::string_v
   return out += "Accept: application/json\r\nConnection: close\r\n\r\n";
 }
 
-Result<void> check_headers(const LoadOptions& options) {
+Result<void> check_options(const LoadOptions& options) {
   for (const auto& [name, value] : options.headers) {
     const bool named = !name.empty() && is_clean(name) && name.find_first_of(" :\t") == std::string::npos;
     if (!named || !is_clean(value)) {
@@ -84,14 +87,11 @@ Result<void> check_headers(const LoadOptions& options) {
   }
   if (!is_clean(options.request_id_prefix))
     return fail(ErrorCode::kUsage, "the prefix of request ids contains a line break");
-  if (!options.extra_body.empty()) {
-    boost::system::error_code error;
-    const auto extra = boost::json::parse(options.extra_body, error);
-    if (error || !extra.is_object())
-      return fail(ErrorCode::kUsage, "the extra body is not a JSON object");
-  }
   if (!is_clean(options.api_key))
     return fail(ErrorCode::kUsage, "the API key contains a line break");
+  const auto extra = parse_extra_body(options.extra_body);
+  if (!extra)
+    return tl::unexpected<Error>(extra.error());
   return {};
 }
 
