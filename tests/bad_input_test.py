@@ -35,7 +35,7 @@ def verbs_and_flags():
     refused(["map", "--set", "block_sise=16"], 2, "block_sise", "block_size")
     refused(["map", "--launch", "server {prot}"], 2, "{prot}", "{port}")
     refused(["map", "--launch", "x {port}", "--base-url", "http://127.0.0.1:1"], 2, "exclude")
-    refused(["bench"], 2, "--base-url")
+    refused(["bench", "--request-rate", "never"], 2, "--request-rate", "never")
 
 
 def models():

@@ -43,6 +43,10 @@ inline constexpr Nanos kWriteTimeout = seconds(60);             // no byte of a 
 inline constexpr Nanos kLingerTimeout = seconds(2);             // after a refusal, for the client to read it
 inline constexpr size_t kMaxChatMessages = 4096;
 
+// Benchmark results.
+inline constexpr uint64_t kMaxResultFileBytes = 1 << 30;  // a result file that another result is appended to
+inline constexpr int64_t kMaxWarmupRequests = 100'000;    // sent before a benchmark, one after the other
+
 // Workloads and schedules.
 inline constexpr size_t kMaxTraceLine = 1024 * 1024;
 inline constexpr size_t kMaxTraceRecord = 16 * 1024 * 1024;  // one element of a JSON array: a conversation

@@ -1,5 +1,6 @@
 // Finds the verb, parses its flags, merges configuration, runs it. The only place that turns exceptions of last resort
 // into an exit code.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -50,11 +51,19 @@ Exit run_verb(const Verb& verb, int argc, char** argv) {
   app.footer("Flags may also stand in goodput.toml under [" + std::string(verb.name) +
              "], or in the environment as GOODPUT_" + "VERB_FLAG.");
   const auto run = verb.declare(app);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (verb.complete) {
+    auto completed = verb.complete(std::move(arguments));
+    if (!completed)
+      return report_error(completed.error());
+    arguments = std::move(*completed);
+  }
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
-    app.parse(argc, argv);
+    app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}{}{}", verb.examples.empty() ? "" : "Examples:\n", verb.examples, verb.examples.empty() ? "" : "\n");
-    fmt::print("{}", app.help());
+    const std::string examples = verb.examples.empty() ? "" : fmt::format("Examples:\n{}\n", verb.examples);
+    std::fputs((examples + app.help()).c_str(), stdout);  // `goodput help VERB | head` is no error
     return Exit::kOk;
   } catch (const CLI::ExtrasError&) {
     std::vector<std::string_view> known;

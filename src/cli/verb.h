@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -31,6 +32,8 @@ struct Verb {
   std::string_view examples;  // shown first in `goodput help VERB`
   // Declares the flags on `app` and returns what to do once they are parsed. State lives in the returned function.
   std::function<Exit()> (*declare)(CLI::App& app);
+  // Rewrites the arguments before they are parsed, where another tool's command lines are accepted; null: as they are.
+  Result<std::vector<std::string>> (*complete)(std::vector<std::string> arguments) = nullptr;
 };
 
 std::span<const Verb> verbs();

@@ -74,8 +74,14 @@ std::string plain_text(const TextTable& t) {
 }  // namespace
 
 int text_width(std::string_view text) {
-  return static_cast<int>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  int width = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) != 0x80)  // the first byte of a code point
+      // Hangul, kana, CJK and full-width forms begin with 0xE3..0xED or 0xEF; so does little that we print.
+      width += (byte >= 0xE3 && byte <= 0xED) || byte == 0xEF ? 2 : 1;
+  }
+  return width;
 }
 
 std::string figure(double value) {

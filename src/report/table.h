@@ -36,7 +36,7 @@ struct TextTable {
   std::string render(const TextStyle&) const;
 };
 
-// Columns that text occupies on a terminal (code points; wide characters count one).
+// Columns that text occupies on a terminal: two for East Asian wide characters, one for any other code point.
 int text_width(std::string_view text);
 // Three significant digits; "-" when absent.
 std::string figure(double value);
