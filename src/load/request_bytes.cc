@@ -85,10 +85,7 @@ Result<void> check_options(const LoadOptions& options) {
   }
   if (!is_clean(options.api_key))
     return fail(ErrorCode::kUsage, "the API key contains a line break");
-  const auto extra = parse_extra_body(options.extra_body);
-  if (!extra)
-    return tl::unexpected<Error>(extra.error());
-  return {};
+  return check_extra_body(options.extra_body);
 }
 
 }  // namespace goodput
