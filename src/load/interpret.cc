@@ -1,10 +1,7 @@
 #include "load/interpret.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 
-#include "base/limits.h"
 #include "base/text.h"
 #include "load/event_facts.h"
 #include "load/json_object.h"
@@ -24,7 +21,7 @@ bool may_be_events(std::string_view raw) {
 }  // namespace
 
 struct Interpreter::State {
-  simdjson::dom::parser parser;
+  JsonParser parser;
   RecordBuilder builder;
   const Protocol* protocol = nullptr;
   Capture* capture = nullptr;
@@ -36,10 +33,7 @@ struct Interpreter::State {
   void read_raw();
 };
 
-Interpreter::Interpreter() : state_(std::make_unique<State>()) {
-  const auto allocated = state_->parser.allocate(64 * 1024, limits::kMaxJsonDepth);
-  static_cast<void>(allocated);  // without the memory, parse() fails and says so
-}
+Interpreter::Interpreter() : state_(std::make_unique<State>()) {}
 Interpreter::~Interpreter() = default;
 
 const std::string& Interpreter::message() const { return state_->builder.message(); }
@@ -51,8 +45,7 @@ void Interpreter::begin(const Protocol& protocol, Capture& capture, Ending endin
   s.protocol = &protocol;
   s.ending = ending;
   s.next = 0;
-  capture.bytes.resize(capture.bytes.size() +
-                       simdjson::SIMDJSON_PADDING);  // what simdjson may read beyond the last event
+  capture.bytes.resize(capture.bytes.size() + JsonParser::kPadding);
   s.builder.begin(protocol, capture, asked_prompt, record);
 }
 
@@ -77,17 +70,16 @@ void Interpreter::State::read_events(size_t limit) {
 void Interpreter::State::read_event(std::string_view json, const ReadStamp& stamp, bool may_be_cut) {
   if (trim(json).empty())
     return;
-  simdjson::dom::object o;
-  if (parser.parse(json.data(), json.size(), false).get(o) != simdjson::SUCCESS) {
+  const auto event = parser.parse(json);
+  if (!event) {
     if (!may_be_cut)
       builder.malformed("not JSON: " + std::string(json.substr(0, 120)));
     return;
   }
-  const JsonObject event(o);
   EventFacts facts;
-  facts.error = error_in(event);
+  facts.error = error_in(*event);
   if (!facts.error)
-    protocol->read_event(event, facts);
+    protocol->read_event(*event, facts);
   builder.add(facts, stamp);
 }
 
@@ -95,11 +87,9 @@ void Interpreter::State::read_event(std::string_view json, const ReadStamp& stam
 void Interpreter::State::read_raw() {
   if (capture->framing != Framing::kSse || !capture->marks.empty() || trim(capture->raw).empty())
     return;
-  const simdjson::padded_string padded(capture->raw);
-  simdjson::dom::object o;
-  if (parser.parse(padded).get(o) == simdjson::SUCCESS) {
+  if (const auto body = parser.parse_copy(capture->raw)) {
     EventFacts facts;
-    facts.error = error_in(JsonObject(o));
+    facts.error = error_in(*body);
     builder.add(facts, capture->last);
   } else if (ending != Ending::kReset && !may_be_events(trim(capture->raw)) && !capture->done_sentinel) {
     builder.malformed("an event stream without events: " + capture->raw.substr(0, 120));

@@ -3,10 +3,17 @@
 // know. `--extra-body` adds and removes what is missing.
 #include "load/request_body.h"
 
+#include <boost/json.hpp>
+
 #include "base/limits.h"
 #include "load/protocol.h"
 
 namespace goodput {
+
+struct JsonBody {
+  boost::json::object json;
+};
+
 namespace {
 
 namespace json = boost::json;
@@ -37,6 +44,36 @@ void write_ollama(json::object& o, const LoadOptions& options, std::string_view 
   o["model"] = view(model);
   o["stream"] = options.stream;
   o["options"] = json::object{{"num_predict", r.output.count()}, {"temperature", 0}};
+}
+
+Result<json::object> parse_extra_body(std::string_view text) {
+  if (text.empty())
+    return json::object{};
+  json::error_code bad;
+  json::parse_options limits_of_it;
+  limits_of_it.max_depth = limits::kMaxJsonDepth;
+  json::value v = json::parse(view(text), bad, {}, limits_of_it);
+  if (bad || !v.is_object()) {
+    return fail(ErrorCode::kUsage,
+                "the extra body must be a JSON object, e.g. {\"top_k\": 1}" + (bad ? ": " + bad.message() : ""),
+                std::string(text.substr(0, 80)));
+  }
+  return std::move(v.get_object());
+}
+
+void merge_patch(json::object& target, const json::object& patch) {
+  for (const auto& member : patch) {
+    if (member.value().is_null()) {
+      target.stable_erase(member.key());  // what stays keeps its order
+    } else if (member.value().is_object()) {
+      json::value& inner = target[member.key()];
+      if (!inner.is_object())
+        inner = json::object{};
+      merge_patch(inner.get_object(), member.value().get_object());
+    } else {
+      target[member.key()] = member.value();
+    }
+  }
 }
 
 }  // namespace
@@ -95,41 +132,18 @@ void write_llama_body(JsonBody& body, const LoadOptions& options, std::string_vi
     body.json["ignore_eos"] = true;
 }
 
-Result<json::object> parse_extra_body(std::string_view text) {
-  if (text.empty())
-    return json::object{};
-  json::error_code bad;
-  json::parse_options limits_of_it;
-  limits_of_it.max_depth = limits::kMaxJsonDepth;
-  json::value v = json::parse(view(text), bad, {}, limits_of_it);
-  if (bad || !v.is_object()) {
-    return fail(ErrorCode::kUsage,
-                "the extra body must be a JSON object, e.g. {\"top_k\": 1}" + (bad ? ": " + bad.message() : ""),
-                std::string(text.substr(0, 80)));
-  }
-  return std::move(v.get_object());
-}
-
-void merge_patch(json::object& target, const json::object& patch) {
-  for (const auto& member : patch) {
-    if (member.value().is_null()) {
-      target.stable_erase(member.key());  // what stays keeps its order
-    } else if (member.value().is_object()) {
-      json::value& inner = target[member.key()];
-      if (!inner.is_object())
-        inner = json::object{};
-      merge_patch(inner.get_object(), member.value().get_object());
-    } else {
-      target[member.key()] = member.value();
-    }
-  }
+Result<void> check_extra_body(std::string_view text) {
+  const auto parsed = parse_extra_body(text);
+  if (!parsed)
+    return tl::unexpected<Error>(parsed.error());
+  return {};
 }
 
 std::string request_body(const LoadOptions& options, std::string_view model, const ScheduledRequest& request) {
   JsonBody body;
   protocol_of(options.api).write_body(body, options, model, request);
   if (!options.extra_body.empty()) {
-    if (const auto extra = parse_extra_body(options.extra_body))  // check_options has refused what is none
+    if (const auto extra = parse_extra_body(options.extra_body))  // (check_extra_body has refused what is none)
       merge_patch(body.json, *extra);
   }
   return json::serialize(body.json);

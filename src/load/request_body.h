@@ -1,7 +1,5 @@
-// The JSON of a request, one function per protocol. Private to the room: Boost.JSON stays out of its other headers.
+// The JSON of a request, one function per protocol. Boost.JSON stays in request_body.cc. Pure.
 #pragma once
-
-#include <boost/json.hpp>
 
 #include <string>
 #include <string_view>
@@ -10,9 +8,7 @@
 
 namespace goodput {
 
-struct JsonBody {
-  boost::json::object json;
-};
+struct JsonBody;  // what is being written
 
 void write_completions_body(JsonBody&, const LoadOptions&, std::string_view model, const ScheduledRequest&);
 void write_chat_body(JsonBody&, const LoadOptions&, std::string_view model, const ScheduledRequest&);
@@ -23,13 +19,11 @@ void write_tgi_body(JsonBody&, const LoadOptions&, std::string_view model, const
 void write_anthropic_body(JsonBody&, const LoadOptions&, std::string_view model, const ScheduledRequest&);
 void write_llama_body(JsonBody&, const LoadOptions&, std::string_view model, const ScheduledRequest&);
 
-// The body of a request of `options`, with its extra body merged over it.
+// The body of a request of `options`, with its extra body merged over it (RFC 7396: members replace, objects merge,
+// null removes).
 std::string request_body(const LoadOptions& options, std::string_view model, const ScheduledRequest&);
 
-// LoadOptions::extra_body as an object; kUsage where it is none.
-Result<boost::json::object> parse_extra_body(std::string_view text);
-
-// RFC 7396: members replace, objects merge, null removes.
-void merge_patch(boost::json::object& target, const boost::json::object& patch);
+// kUsage unless it is empty or a JSON object.
+Result<void> check_extra_body(std::string_view text);
 
 }  // namespace goodput

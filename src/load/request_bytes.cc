@@ -95,10 +95,7 @@ Result<void> check_options(const LoadOptions& options) {
     return fail(ErrorCode::kUsage, "the prefix of request ids contains a line break");
   if (!is_clean(options.api_key))
     return fail(ErrorCode::kUsage, "the API key contains a line break");
-  const auto extra = parse_extra_body(options.extra_body);
-  if (!extra)
-    return tl::unexpected<Error>(extra.error());
-  return {};
+  return check_extra_body(options.extra_body);
 }
 
 }  // namespace goodput

@@ -1,7 +1,5 @@
 #include "load/server_identity.h"
 
-#include <simdjson.h>
-
 #include <array>
 #include <span>
 
@@ -111,11 +109,11 @@ std::span<const Probe> probes_of(Api api) {
 }
 
 void read_answer(const HttpAnswer& answer, const Probe& probe, const LoadOptions& options, ServerIdentity& identity) {
-  simdjson::dom::parser parser;
-  simdjson::dom::object object;
-  const simdjson::padded_string body(answer.body);
-  if (answer.status == 200 && parser.parse(body).get(object) == simdjson::SUCCESS)
-    probe.read(JsonObject(object), options, identity);
+  if (answer.status != 200)
+    return;
+  JsonParser parser;
+  if (const auto body = parser.parse_copy(answer.body))
+    probe.read(*body, options, identity);
 }
 
 }  // namespace
