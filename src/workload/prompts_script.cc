@@ -35,16 +35,17 @@ Script script_of(TextKind kind) {
          "𠮷"},
         {"，", "。", "不", "一", "3", "7"},
         "。"};
-  return {
-      {"int",     "value", "return", "for",   "while",   "const",  "auto",     "size",    "index",  "result",  "data",
-       "node",    "list",  "string", "void",  "class",   "struct", "template", "static",  "public", "private", "bool",
-       "true",    "false", "null",   "begin", "end",     "count",  "buffer",   "length",  " = ",    " + ",     " - ",
-       " * ",     "(",     ")",      "[i]",   "{\n  ",   ";\n",    ";\n  ",    ";\n    ", "}\n",    ", ",      "->next",
-       ".size()", "::",    " == ",   " != ",  " < ",     " && ",   " += 1",    "if (",    "else ",  "// ",     "0",
-       "42",      "std",   "def ",   "self.", "import ", "print(", "[0]",      " in ",    "range("},
-      {"xmlHttpRequest", "__attribute__", "0xDEADBEEF", "std::unordered_map<K, V>", "Ünïcode", "λ", "≤", "kMaxΔt"},
-      {"x", "y", "i", ";", "0", "1"},
-      "\n"};
+  return {{"int",     "return",   "for",     "while",  "const",   "auto",   "if",     "void",  "class",
+           "struct",  "template", "static",  "public", "private", "import", "def",    "let",   "func",
+           "using",   "else",     "string",  "bool",   "switch",  "try",    "throw",  "new",   " value",
+           " size",   " index",   " result", " data",  " node",   " list",  " begin", " end",  " count",
+           " buffer", " length",  " return", " if",    " for",    " const", " true",  " null", " = ",
+           " + ",     " - ",      " * ",     "(",      ")",       "[i]",    " {\n  ", ";\n",   ";\n  ",
+           ";\n    ", "}\n",      ", ",      "->next", ".size()", "::",     " == ",   " != ",  " < ",
+           " && ",    " += 1",    " // ",    " 0",     " 42",     " in ",   "()",     "[0]"},
+          {"xmlHttpRequest", "__attribute__", "0xDEADBEEF", "std::unordered_map<K, V>", "Ünïcode", "λ", "≤", "kMaxΔt"},
+          {"x", "y", "i", ";", "0", "1"},
+          "\n"};
 }
 
 class ScriptPrompts final : public PromptMaker {
@@ -53,6 +54,7 @@ class ScriptPrompts final : public PromptMaker {
       : tokenizer_(tokenizer), script_(std::move(script)), leads_(lead_count(), seed, documents) {
     const std::string probe(script_.common[0]);
     const size_t bare = tokenizer.tokenize(probe, false, false).size();
+    body_ = lead_count() < script_.common.size() ? static_cast<int64_t>(lead_count()) : 0;
     special_ = tokenizer.tokenize(probe, true, false).size() - bare;
     after_ = trailing(probe);
     for (const auto* list : {&script_.common, &script_.rare, &script_.fill})
@@ -137,7 +139,8 @@ class ScriptPrompts final : public PromptMaker {
   std::pair<std::string_view, size_t> draw(size_t most, Random& random) const {
     for (int i = 0; i < 4; ++i) {
       const List& list = random.uniform_int(0, 19) == 0 ? script_.rare : script_.common;
-      const auto at = static_cast<size_t>(random.uniform_int(0, std::ssize(list) - 1));
+      const int64_t first = &list == &script_.common ? body_ : 0;
+      const auto at = static_cast<size_t>(random.uniform_int(first, std::ssize(list) - 1));
       if (const size_t c = costs_.at(&list)[at]; c <= most)
         return {list[at], c};
     }
@@ -200,6 +203,7 @@ class ScriptPrompts final : public PromptMaker {
   Leads leads_;
   std::map<const List*, std::vector<size_t>> costs_;  // of each list's pieces, next to another
   size_t special_ = 0, after_ = 0;
+  int64_t body_ = 0;  // the first common piece that does not only stand first
 };
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST(Spec, HashIgnoresWhatDoesNotMakeTheLoad) {
 
 TEST(Spec, HashSeesEverythingElse) {
   const WorkloadSpec base = default_workload();
-  std::vector<WorkloadSpec> variants(11, base);
+  std::vector<WorkloadSpec> variants(19, base);
   variants[1].classes[0].share = 0.71;
   variants[2].classes[0].priority = 1;
   variants[3].classes[0].prompt.high = Tokens(97);
@@ -83,6 +83,14 @@ TEST(Spec, HashSeesEverythingElse) {
   variants[8].arrivals = ArrivalKind::kConstant;
   variants[9].arrivals = ArrivalKind::kClosed;
   variants[10].classes[2].name = "batch";
+  variants[11].classes[0].prefix_groups = 2;
+  variants[12].classes[0].prefix_len = Tokens(64);
+  variants[13].classes[0].turns = {LengthSpec::Kind::kUniform, Tokens(1), Tokens(3)};
+  variants[14].classes[0].think_time.low = seconds(1);
+  variants[15].classes[0].text = TextKind::kCode;
+  variants[16].arrivals = ArrivalKind::kGamma;
+  variants[17].ramp = RampSpec{.from = 1, .to = 2};
+  variants[18].trace = TraceSpec{.file = "a", .requests_only = true};
   std::vector<std::string> hashes;
   for (const auto& w : variants)
     hashes.push_back(workload_hash(w));
@@ -123,6 +131,29 @@ TEST(Spec, ValidateNamesWhatIsWrong) {
       {"workload.class[1] 'rag': shared_documents", [](WorkloadSpec& w) { w.classes[1].shared_documents = -1; }},
       {"workload.class[1] 'chat': name", [](WorkloadSpec& w) { w.classes[1].name = "chat"; }},
       {"workload.class[0] 'a b': name", [](WorkloadSpec& w) { w.classes[0].name = "a b"; }},
+      {"workload: burstiness", [](WorkloadSpec& w) { w.burstiness = 0; }},
+      {"workload: burstiness", [&](WorkloadSpec& w) { w.burstiness = nan; }},
+      {"workload: ramp", [](WorkloadSpec& w) { w.ramp = RampSpec{}, w.stages = {{1, seconds(1)}}; }},
+      {"workload: rescale", [](WorkloadSpec& w) { w.ramp = RampSpec{}, w.rescale = true; }},
+      {"workload.ramp: from",
+       [](WorkloadSpec& w) { w.ramp = RampSpec{.shape = RampSpec::Shape::kExponential, .from = 0}; }},
+      {"workload.ramp: to", [](WorkloadSpec& w) { w.ramp = RampSpec{.from = 0, .to = 0}; }},
+      {"workload.stage[1]: rate", [](WorkloadSpec& w) { w.stages = {{1, seconds(1)}, {-1, seconds(1)}}; }},
+      {"workload.stage[0]: rate", [](WorkloadSpec& w) { w.stages = {{0, seconds(1)}}; }},
+      {"workload.stage[0]: duration", [](WorkloadSpec& w) { w.stages = {{1, Nanos(0)}}; }},
+      {"workload.trace: requests_only",
+       [](WorkloadSpec& w) {
+         w.arrivals = ArrivalKind::kTrace;
+         w.trace = TraceSpec{.file = "a", .requests_only = true};
+       }},
+      {"workload.trace: assumed_prefix_share",
+       [](WorkloadSpec& w) { w.trace = TraceSpec{.file = "a", .assumed_prefix_share = 1}; }},
+      {"workload.trace: label_hash_ids",
+       [](WorkloadSpec& w) { w.trace = TraceSpec{.file = "a", .labels = {"t", "i", "o", ""}}; }},
+      {"workload.class[1] 'rag': prefix_groups", [](WorkloadSpec& w) { w.classes[1].prefix_groups = 2; }},
+      {"workload.class[0] 'chat': prefix_len", [](WorkloadSpec& w) { w.classes[0].prefix_groups = 2; }},
+      {"workload.class[0] 'chat': turns", [](WorkloadSpec& w) { w.classes[0].turns.low = Tokens(2000); }},
+      {"workload.class[0] 'chat': think_time", [](WorkloadSpec& w) { w.classes[0].think_time.low = Nanos(-1); }},
       {"workload.class[0] 'chat': ttft_times_unloaded", [](WorkloadSpec& w) { w.classes[0].ttft_times_unloaded = 0; }},
   };
   for (const auto& [expected, spoil] : cases) {

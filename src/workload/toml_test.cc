@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -82,6 +84,33 @@ name = "code"
                            .max_prompt = Tokens(2048)};
   EXPECT_EQ(w->trace, expected);
   EXPECT_EQ(w->classes.size(), 1u);
+}
+
+TEST(Toml, ArrivalsTurnsAndPrefixes) {
+  const auto w = parse_workload(
+      "[workload]\narrivals = \"gamma\"\nburstiness = inf\n"
+      "[[workload.stage]]\nrate = 4\nduration = \"1m\"\n[[workload.stage]]\nrate = 0\nduration = 5\n"
+      "[[workload.class]]\nname = \"a\"\nprompt = 8\noutput = 8\nprefix_groups = 3\nprefix_len = 64\n"
+      "turns = \"2..4\"\nthink_time = {median = \"2s\", sigma = 0.5, min = 0, max = \"1m\"}\ntext = \"chinese\"\n"
+      "[[workload.class]]\nname = \"b\"\nprompt = 8\noutput = 8\nthink_time = \"500ms..2s\"\n",
+      "f");
+  ASSERT_TRUE(w) << describe(w.error());
+  EXPECT_TRUE(std::isinf(w->burstiness));
+  ASSERT_EQ(w->stages.size(), 2u);
+  EXPECT_EQ(w->stages[1], (StageSpec{0, seconds(5)}));
+  const ClassSpec& a = w->classes[0];
+  EXPECT_EQ(a.prefix_len, Tokens(64));
+  EXPECT_EQ(a.turns, (LengthSpec{LengthSpec::Kind::kUniform, Tokens(2), Tokens(4)}));
+  EXPECT_EQ(a.think_time, (TimeSpec{LengthSpec::Kind::kLognormal, Nanos(0), seconds(60), seconds(2), 0.5}));
+  EXPECT_EQ(a.text, TextKind::kChinese);
+  EXPECT_EQ(w->classes[1].think_time, (TimeSpec{LengthSpec::Kind::kUniform, milliseconds(500), seconds(2)}));
+
+  const auto ramp = parse_workload(
+      "[workload]\n[workload.ramp]\nfrom = 1\nto = 8\nover = \"5m\"\nshape = \"exponential\"\nby = \"index\"\n", "f");
+  ASSERT_TRUE(ramp) << describe(ramp.error());
+  EXPECT_EQ(ramp->ramp, (RampSpec{RampSpec::Shape::kExponential, RampSpec::By::kIndex, 1, 8, seconds(300)}));
+  EXPECT_EQ(parse_workload("[workload]\n[workload.ramp]\nfrom = 1\nto = -8\n", "f").error().context, "f:4:6");
+  EXPECT_EQ(parse_workload("[workload]\n[[workload.stage]]\nrate = 1\n", "f").error().context, "f:2:1");
 }
 
 TEST(Toml, OtherPartsOfAStudyFileAreOthers) {
