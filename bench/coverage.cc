@@ -70,9 +70,10 @@ Latencies ar1_latencies(const Scenario& s, Random random, size_t warm_up, size_t
   double state = random.normal();
   for (size_t i = 0; i < warm_up + requests; ++i) {
     state = s.load * state + std::sqrt(1 - s.load * s.load) * random.normal();
-    const double own = random.normal();
+    const double own = random.normal(), other = random.normal();
+    const double noise = slower == 1 ? own : 0.8 * own + 0.6 * other;  // B is not just A, scaled
     if (i >= warm_up)
-      out.push_back(static_cast<float>(slower * std::exp(0.5 * state + 0.3 * own)));
+      out.push_back(static_cast<float>(slower * std::exp(0.5 * state + 0.3 * noise)));
   }
   return out;
 }
@@ -130,9 +131,11 @@ class Coverage {
  public:
   void add(const std::string& name, const std::optional<Interval>& interval, double truth) {
     Row& row = rows_[name];
+    if (!interval) {
+      ++row.absent;  // nothing was claimed
+      return;
+    }
     ++row.n;
-    if (!interval)
-      return;  // a missing interval covers nothing
     row.covered += interval->low <= truth && truth <= interval->high;
     row.width += (interval->high - interval->low) / 2 / std::fabs(truth);
   }
@@ -142,6 +145,10 @@ class Coverage {
   double print() const {
     double worst = 1;
     for (const auto& [name, row] : rows_) {
+      if (row.absent > 0)
+        std::printf("  %-44s no interval in %d of %d\n", name.c_str(), row.absent, row.absent + row.n);
+      if (row.n == 0)
+        continue;
       const double share = static_cast<double>(row.covered) / row.n;
       worst = std::min(worst, share);
       std::printf("  %-44s covers %.3f  half-width %6.1f %% of the truth", name.c_str(), share,
@@ -155,7 +162,7 @@ class Coverage {
 
  private:
   struct Row {
-    int covered = 0, n = 0;
+    int covered = 0, n = 0, absent = 0;
     double width = 0, replicates = 0;
   };
   std::map<std::string, Row> rows_;

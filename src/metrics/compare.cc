@@ -21,8 +21,10 @@ std::vector<double> logs(std::span<const double> values) {
   return out;
 }
 
-std::optional<Interval> interval_of(std::span<const double> a, std::span<const double> b, bool paired) {
-  const double confidence = widened(0.95);
+constexpr double kOfReplicates = widened(0.95), kOfParts = widened(kOfReplicates);
+
+std::optional<Interval> interval_of(std::span<const double> a, std::span<const double> b, bool paired,
+                                    double confidence) {
   if (!paired)
     return welch(a, b, confidence);
   std::vector<double> d;
@@ -33,14 +35,14 @@ std::optional<Interval> interval_of(std::span<const double> a, std::span<const d
 
 // Change and ratio of the values, with the sides' own figures already known.
 Difference difference(double figure_a, double figure_b, std::span<const double> a, std::span<const double> b,
-                      bool paired) {
+                      bool paired, double confidence) {
   Difference d{.a = figure_a, .b = figure_b, .change = figure_b - figure_a};
   if (figure_a > 0)
     d.ratio = figure_b / figure_a - 1;
-  d.change_interval = interval_of(a, b, paired);
+  d.change_interval = interval_of(a, b, paired, confidence);
   const auto positive = [](double v) { return v > 0; };
   if (std::ranges::all_of(a, positive) && std::ranges::all_of(b, positive))
-    if (const auto l = interval_of(logs(a), logs(b), paired))
+    if (const auto l = interval_of(logs(a), logs(b), paired, confidence))
       d.ratio_interval = Interval{std::exp(l->low) - 1, std::exp(l->high) - 1};
   return d;
 }
@@ -93,7 +95,7 @@ std::optional<bool> Difference::differs() const {
 Difference compare_replicates(std::span<const double> a, std::span<const double> b, bool paired) {
   CHECK(!a.empty() && !b.empty(), "a figure on each side");
   CHECK(!paired || a.size() == b.size(), "pairs");
-  Difference d = difference(mean(a), mean(b), a, b, paired);
+  Difference d = difference(mean(a), mean(b), a, b, paired, kOfReplicates);
   if (d.change_interval)
     d.basis = paired ? Basis::kPairedReplicates : Basis::kReplicates;
   return d;
@@ -117,8 +119,8 @@ std::optional<Difference> compare_runs(std::span<const double> a, std::span<cons
     return std::nullopt;
   const std::vector<double> x = part_figures(a, figure, p), y = part_figures(b, figure, p);
   if (x.empty() || y.empty())
-    return difference(*whole_a, *whole_b, {}, {}, false);
-  Difference d = difference(*whole_a, *whole_b, x, y, paired);
+    return difference(*whole_a, *whole_b, {}, {}, false, kOfParts);
+  Difference d = difference(*whole_a, *whole_b, x, y, paired, kOfParts);
   d.basis = paired ? Basis::kPairedParts : Basis::kParts;
   return d;
 }

@@ -37,10 +37,11 @@ struct Difference {
 Difference compare_replicates(std::span<const double> a, std::span<const double> b, bool paired);
 
 // One run per side from values per request in the order of the schedule (NaN: none). The runs are cut into kParts parts
-// of equal numbers of requests; a part's figure stands for a replicate's. Fewer than kMinPart requests in a part: no
-// interval. `figure`: of a part's values, nullopt where it has too few.
-inline constexpr size_t kParts = 4;
-inline constexpr size_t kMinPart = 250;
+// of equal numbers of requests; a part's figure stands for a replicate's. Neighbouring parts share a busy period, so
+// the error is cut by kHeavyTails once more (bench/coverage.cc). Fewer than kMinPart requests in a part: no interval.
+// `figure`: of a part's values, nullopt where it has too few.
+inline constexpr size_t kParts = 3;
+inline constexpr size_t kMinPart = 400;
 using FigureOf = std::optional<double> (*)(std::vector<double> values, double p);
 std::optional<double> mean_of(std::vector<double> values, double);  // p is not used
 std::optional<double> percentile_of(std::vector<double> values,

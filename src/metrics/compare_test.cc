@@ -66,7 +66,7 @@ TEST(Compare, OneFigureASideHasNoInterval) {
 TEST(Compare, PartsOfOneRun) {
   std::vector<double> a, b;
   Random random(7, "parts");
-  for (size_t i = 0; i < 4 * kMinPart; ++i) {
+  for (size_t i = 0; i < kParts * kMinPart; ++i) {
     const double v = random.lognormal(100, 0.5);
     a.push_back(v);
     b.push_back(1.5 * v);

@@ -29,7 +29,6 @@ constexpr Alias kAliases[] = {
     {"inter_token_latency", TargetKey::kTpot},
     {"inter_chunk_latency", TargetKey::kIcl},
     {"request_latency", TargetKey::kE2el},
-    {"e2e", TargetKey::kE2el},
     {"e2e_latency", TargetKey::kE2el},
 };
 
