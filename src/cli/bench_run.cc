@@ -78,9 +78,6 @@ Result<Schedule> bench_schedule(const BenchPlan& p) {
   if (!p.tokenizer.empty())
     model = TRY(Model::load(p.tokenizer, true));
   Schedule schedule = TRY(make_schedule(p.spec, p.schedule, model.get()));
-  for (const ScheduledRequest& r : schedule.requests)  // goes when run_load sends them after the answer before
-    if (r.turn && r.turn->continues)
-      return not_here("--dataset-name", "a conversation of several turns", "single questions");
   TRY(add_warmups(p, model.get(), schedule));
   if (!model)
     fill_with_words(schedule);

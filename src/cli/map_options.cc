@@ -72,6 +72,15 @@ Result<WorkloadSpec> workload_of(const MapFlags& f) {
   if (workload.trace)
     return fail(ErrorCode::kUsage,
                 "a map varies the rate itself and cannot follow a trace's times; replay traces with goodput bench");
+  if (has_rate_profile(workload) || workload.rescale)
+    return fail(
+        ErrorCode::kUsage,
+        "a map varies the rate itself and cannot follow a ramp, stages or rescaled arrivals; run them with goodput "
+        "bench");
+  for (const auto& c : workload.classes)
+    if (c.turns.high > Tokens(1))
+      return fail(ErrorCode::kUsage, "conversations (turns) cannot be mapped yet; give classes of single requests",
+                  c.name);
   if (!f.goodput.empty()) {
     const TargetSet targets = TRY(parse_targets(f.goodput));
     for (auto& c : workload.classes)

@@ -20,6 +20,9 @@ Result<void> check(const Schedule& schedule, const LoadOptions& options) {
   TRY(check_options(options));
   for (const auto* list : {&schedule.requests, &schedule.priming}) {
     for (const ScheduledRequest& r : *list) {
+      if (r.turn && r.turn->continues)
+        return fail(ErrorCode::kUsage,
+                    "conversations of several turns cannot be sent yet: give single questions, without `turns`");
       if (r.text.empty() && !r.prompt.empty()) {
         return fail(ErrorCode::kUsage,
                     "the schedule has token ids but no text to send: it was made without a tokenizer");
