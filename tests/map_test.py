@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import GOODPUT, SCRATCH, goodput, run
+from harness import GOODPUT, LIMIT, SCRATCH, goodput, run
 
 SMALL = ["--simulate", "--budget", "45s", "--max-num-seqs", "4,16", "--max-num-batched-tokens", "256", "--kv-tokens", "16384", "--seed", "7"]
 POINT_KEYS = {"executor", "settings", "offered_rate", "achieved_rate", "requests", "regime", "verdict", "attainment", "goodput_rps",
@@ -93,11 +93,11 @@ def killed_at_any_instant_it_goes_on():
 def ctrl_c_keeps_what_there_is():
     out = f"{SCRATCH}/interrupted"
     process = subprocess.Popen([GOODPUT, "map", *SMALL, "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=SCRATCH)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT
     while not hashes(out) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=30)[1].decode()
+    error = process.communicate(timeout=LIMIT)[1].decode()
     assert process.returncode == 130, error
     assert f"--resume --out {out}" in error, error
     assert hashes(out)

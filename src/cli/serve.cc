@@ -170,7 +170,7 @@ Result<void> serve(const Flags& f) {
       ::usleep(20'000);
     server->stop();
   });
-  const auto ended = server->run();
+  auto ended = server->run();
   watcher.join();
   server.reset();  // the engine's last steps
   if (!f.step_log.empty())

@@ -62,7 +62,7 @@ TEST(Interpret, Case04LineEndings) {
   for (const std::string eol : {"\n", "\r\n", "\r"}) {
     std::string body = "\xef\xbb\xbf";
     for (const char* json : {R"({"choices":[{"text":"a"}]})", R"({"choices":[{"text":"b","finish_reason":"stop"}]})"}) {
-      body += "data: " + std::string(json) + eol + eol;
+      body.append("data: ").append(json).append(eol).append(eol);
     }
     const auto s = receive({{0, kStream}, {5, body}});
     EXPECT_EQ(s.record.outcome, Outcome::kOk) << eol;

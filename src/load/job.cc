@@ -221,7 +221,7 @@ std::string encode_result(const LoadJobResult& r) {
 }
 
 Result<LoadJobResult> parse_result(std::string_view bytes) {
-  const auto broken = [](std::string what) {
+  const auto broken = [](const std::string& what) {
     return fail(ErrorCode::kFailed, "the load generator's result is broken: " + what);
   };
   const size_t newline = bytes.find('\n');

@@ -473,7 +473,7 @@ TEST(Load, Unreachable) {
     o.base_url = gone.url();
   }
   EXPECT_NE(message(o).find("refused"), std::string::npos);
-  const auto greeting = [](std::string bytes) {
+  const auto greeting = [](const std::string& bytes) {
     return [bytes](int, const std::string&, Peer& peer) {
       peer.send(bytes);
       peer.close();

@@ -42,7 +42,7 @@ void append_head(std::string& out, std::string_view method, const Url& base, con
   if (key == KeyHeader::kXApiKey)
     append_header(out, options, "anthropic-version", kAnthropicVersion);
   for (const auto& [name, value] : options.headers)
-    out += name + ": " + value + "\r\n";
+    out.append(name).append(": ").append(value).append("\r\n");
 }
 
 bool is_clean(std::string_view text) {

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
+
 namespace goodput {
 
 class ScriptedServer {
@@ -58,9 +60,9 @@ class ScriptedServer {
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof a;
-    ::bind(listener_, reinterpret_cast<sockaddr*>(&a), sizeof a);
-    ::listen(listener_, 512);
-    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&a), &length);
+    CHECK(::bind(listener_, reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 && ::listen(listener_, 512) == 0 &&
+              ::getsockname(listener_, reinterpret_cast<sockaddr*>(&a), &length) == 0,
+          "the test's server cannot listen");
     port_ = ntohs(a.sin_port);
     acceptor_ = std::thread([this] { accept_all(); });
   }

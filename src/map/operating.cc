@@ -47,7 +47,7 @@ Operating operating_at(double rate, std::span<const RequestRecord> records, std:
       point.attainment_by_class.emplace_back(rules[c].name, double(good[c]) / double(scheduled[c]));
   std::ranges::sort(ttfts);
   point.interactive_ttft_p95_ms = percentile(ttfts, 0.95);
-  point.interactive_gap_p95_ms = weighted_percentile(std::move(gaps), 0.95);
+  point.interactive_gap_p95_ms = weighted_percentile(gaps, 0.95);
   return point;
 }
 

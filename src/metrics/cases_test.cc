@@ -214,8 +214,9 @@ TEST(Cases, Case38OpeningWave) {
   std::vector<RequestRecord> records;
   for (int i = 0; i < 10; ++i)
     records.push_back(stream({{50'000, 1}}));
-  for (int i = 0; i < 90; ++i)
-    records.push_back(stream({{1000, 1}}, 50'000 + 1000.0 * (i / 10)));
+  for (int second = 0; second < 9; ++second)
+    for (int i = 0; i < 10; ++i)
+      records.push_back(stream({{1000, 1}}, 50'000 + 1000.0 * second));
   std::vector<double> whole, after;
   const OpeningWave wave = opening_wave(records, Nanos(0));
   for (const auto& r : records) {

@@ -15,7 +15,7 @@ class Gauge {
     if (time > Nanos(0))
       samples_.push_back({value, static_cast<double>(time.count())});
   }
-  MeanP95Max result() { return mean_p95_max(std::move(samples_)); }
+  MeanP95Max result() const { return mean_p95_max(samples_); }
 
  private:
   std::vector<Weighted> samples_;

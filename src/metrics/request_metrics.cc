@@ -110,7 +110,7 @@ std::optional<double> itl_p95_ns(const RequestRecord& r) {
   std::vector<Weighted> values;
   for (const WeightedGap& g : itl_gaps(r))
     values.push_back({g.per_token_ns, static_cast<double>(g.tokens)});
-  return weighted_percentile(std::move(values), 0.95);
+  return weighted_percentile(values, 0.95);
 }
 
 std::optional<double> icl_p95_ns(const RequestRecord& r) {

@@ -159,8 +159,10 @@ TEST(RequestMetrics, CensoredTtftIsTheWaitOfWhoGaveUp) {
 
 RequestRecord in_reads(int tokens, int reads) {
   std::vector<testing::Chunk> chunks;
-  for (int i = 0; i < tokens; ++i)
-    chunks.push_back({100.0 + 50 * (i * reads / tokens)});
+  for (int i = 0; i < tokens; ++i) {
+    const int read = i * reads / tokens;
+    chunks.push_back({100.0 + 50 * read});
+  }
   return stream(chunks);
 }
 

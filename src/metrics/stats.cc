@@ -36,7 +36,7 @@ std::optional<double> percentile(std::span<const double> sorted, double p) {
   return sorted[nearest_rank(sorted.size(), p) - 1];
 }
 
-std::optional<double> weighted_percentile(std::vector<Weighted> values, double p) {
+std::optional<double> weighted_percentile(const std::vector<Weighted>& values, double p) {
   CHECK(p > 0 && p <= 1, "a percentile lies in (0, 1]");
   const auto stats = order_statistics<1>(samples_of(values), {p});
   if (!(stats.weight > 0))
@@ -191,7 +191,7 @@ Estimate attainment_estimate(std::span<const Count> replicates) {
   return {scheduled > 0 ? good / scheduled : 0, bounds.low, bounds.high};
 }
 
-Percentiles percentiles(std::vector<double> values) {
+Percentiles percentiles(std::span<const double> values) {
   return pooled_percentiles(
       [&](auto visit) {
         for (const double v : values)
@@ -200,11 +200,11 @@ Percentiles percentiles(std::vector<double> values) {
       values.size());
 }
 
-Percentiles weighted_percentiles(std::vector<Weighted> values, size_t n_requests) {
+Percentiles weighted_percentiles(const std::vector<Weighted>& values, size_t n_requests) {
   return pooled_percentiles(samples_of(values), n_requests);
 }
 
-MeanP95Max mean_p95_max(std::vector<Weighted> values) {
+MeanP95Max mean_p95_max(const std::vector<Weighted>& values) {
   const auto stats = order_statistics<1>(samples_of(values), {0.95});
   if (!(stats.weight > 0))
     return {};

@@ -29,7 +29,7 @@ struct Weighted {
   double value;
   double weight;
 };
-std::optional<double> weighted_percentile(std::vector<Weighted> values, double p);
+std::optional<double> weighted_percentile(const std::vector<Weighted>& values, double p);
 // The least n at which a 95 % upper bound of the p-quantile exists: 1 − pⁿ ≥ 0.95 (p50 5, p90 29, p95 59, p99 299).
 // p in (0, 1).
 size_t min_samples(double p);
@@ -76,15 +76,15 @@ struct Percentiles {
 
   bool operator==(const Percentiles&) const = default;
 };
-Percentiles percentiles(std::vector<double> values);
+Percentiles percentiles(std::span<const double> values);
 // Token-level values; `n_requests` they came from decides what is reported, since tokens of one request are correlated.
-Percentiles weighted_percentiles(std::vector<Weighted> values, size_t n_requests);
+Percentiles weighted_percentiles(const std::vector<Weighted>& values, size_t n_requests);
 
 struct MeanP95Max {
   std::optional<double> mean, p95, max;
 
   bool operator==(const MeanP95Max&) const = default;
 };
-MeanP95Max mean_p95_max(std::vector<Weighted> values);  // weighted by time, for gauges
+MeanP95Max mean_p95_max(const std::vector<Weighted>& values);  // weighted by time, for gauges
 
 }  // namespace goodput

@@ -63,7 +63,8 @@ TEST(Stats, SelectionEqualsSorting) {
       double sum = 0, expected = 0;
       for (const Weighted& w : sorted) {
         expected = w.value;
-        if ((sum += w.weight) >= share_of(total, p))
+        sum += w.weight;
+        if (sum >= share_of(total, p))
           break;
       }
       RC_ASSERT(weighted_percentile(pool, p) == expected);

@@ -226,7 +226,7 @@ void describe_cohort(PointSummary& s, std::span<const RequestRecord> records) {
       records, [&](const RequestRecord& r) { return s.window.contains(r.scheduled) && r.dispatched; }));
   if (dispatched >= 2 && *last > *first)
     s.achieved_rate = (dispatched - 1) / to_seconds(*last - *first);
-  s.dispatch_delay = percentiles(std::move(delays));
+  s.dispatch_delay = percentiles(delays);
   if (s.length_checked > 0) {
     s.asked_output_mean = static_cast<double>(asked) / static_cast<double>(s.length_checked);
     s.output_mean = static_cast<double>(got) / static_cast<double>(s.length_checked);
@@ -259,7 +259,7 @@ void describe_stamps(PointSummary& s, std::span<const RequestRecord> records) {
   }
   if (events > 0)
     s.kernel_stamp_share = static_cast<double>(stamped) / static_cast<double>(events);
-  s.read_lag = percentiles(std::move(lags));
+  s.read_lag = percentiles(lags);
 }
 
 std::vector<Pool> fill_pools(std::span<const RequestRecord> records, std::span<const ClassRule> classes,

@@ -7,7 +7,6 @@
 namespace goodput {
 namespace {
 
-using testing::at_ms;
 using testing::failed;
 using testing::rule;
 using testing::steady_stream;

@@ -44,7 +44,7 @@ void on_log(ggml_log_level level, const char* text, void*) noexcept {
     } else if (level == GGML_LOG_LEVEL_ERROR && listener.first_error.empty()) {
       listener.first_error = line;
     }
-  } catch (...) {  // a lost log line is not worth an abort
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a lost log line is not worth an abort
   }
 }
 

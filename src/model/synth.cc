@@ -217,7 +217,7 @@ Result<std::filesystem::path> cached_synthetic_model(const SynthOptions& o) {
   if (o.tail_from >= 0)
     name += fmt::format("-tail{}x{}", o.tail_from, o.tail_scale);
   name += fmt::format("-vocabulary{}.gguf", vocabulary.digest().substr(0, 12));
-  const std::filesystem::path path = cache_directory() / name;
+  std::filesystem::path path = cache_directory() / name;
   if (inspect_gguf(path, true))
     return path;  // otherwise absent, or damaged by somebody else: made again
   TRY(make_directories(path.parent_path()));

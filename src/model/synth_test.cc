@@ -85,7 +85,7 @@ TEST(Synth, ACutVocabularyKeepsWhatCarriesMeaning) {
 
 TEST(Synth, AVocabularyFileIsTakenAndAForeignOneRefused) {
   const Folder folder;
-  const std::filesystem::path made = tiny_file();  // any GGUF with a tokenizer will do
+  const std::filesystem::path& made = tiny_file();  // any GGUF with a tokenizer will do
   ASSERT_TRUE(write_synthetic_model(folder / "copy.gguf", {.vocabulary = made}));
   EXPECT_EQ(tensor(folder / "copy.gguf", "output.weight"), tensor(made, "output.weight"));
   put_bytes(folder / "text", "hello, I am no vocabulary at all");

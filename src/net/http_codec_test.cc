@@ -60,10 +60,10 @@ const std::vector<std::string>& samples() {
       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: a/b\r\n\r\nhello",
       "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi",
       "HTTP/1.1 200\r\ntransfer-encoding: Chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;name=\"v;w\"\r\nabc\r\nA "
-      ";x\r\n0123456789\r\n00;last\r\nT: 1\r\nU:2\r\n\r\n",
-      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
-      "1\r\n\r\nx",
+      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;name=\"v;w\"\r\nabc\r\nA "
+       ";x\r\n0123456789\r\n00;last\r\nT: 1\r\nU:2\r\n\r\n"),
+      ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
+       "1\r\n\r\nx"),
       "HTTP/1.0 200 OK\r\n\r\nuntil the end",
       "HTTP/1.1 204 No Content\r\n\r\n",
       "HTTP/1.1 503 Busy\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
@@ -144,7 +144,7 @@ TEST(HttpCodec, ArbitraryBytesEndInEventsNotInTears) {
 
 TEST(HttpCodec, LimitsAreReached) {
   using Event = HttpResponseParser::Event;
-  const auto failure = [](std::string head, const std::string& filler) {
+  const auto failure = [](const std::string& head, const std::string& filler) {
     HttpResponseParser parser;
     std::string_view first = head;
     while (parser.next(first).event == Event::kHead) {

@@ -87,7 +87,7 @@ class Gate {
 
 class Running {
  public:
-  explicit Running(HttpServer::Handler handler, HttpServer::Options options = {}) {
+  explicit Running(HttpServer::Handler handler, const HttpServer::Options& options = {}) {
     server = std::move(*HttpServer::create(options, std::move(handler)));
     thread_ = std::thread([this] { server->run(); });
   }
@@ -105,7 +105,7 @@ class Running {
   std::thread thread_;
 };
 
-void echo(IncomingRequest&& request, HttpResponder responder) {
+void echo(IncomingRequest&& request, const HttpResponder& responder) {
   responder.send({200, "text/plain", fmt::format("{} {} {}", request.method, request.target, request.body), {}});
 }
 
@@ -151,7 +151,7 @@ TEST(HttpServer, AnySplitOfARequestIsTheSameRequest) {
 TEST(HttpServer, StreamsChunksFromAnotherThread) {
   std::vector<std::thread> writers;
   std::mutex mutex;
-  Running r([&](IncomingRequest&&, HttpResponder responder) {
+  Running r([&](IncomingRequest&&, const HttpResponder& responder) {
     std::lock_guard lock(mutex);
     writers.emplace_back([responder] {
       responder.start_stream("text/event-stream");
@@ -186,7 +186,7 @@ TEST(HttpServer, StreamsChunksFromAnotherThread) {
 }
 
 TEST(HttpServer, StreamsWithoutChunkingToHttp10) {
-  Running r([](IncomingRequest&&, HttpResponder responder) {
+  Running r([](IncomingRequest&&, const HttpResponder& responder) {
     responder.start_stream("text/plain");
     responder.push("abc");
     responder.finish();
@@ -199,7 +199,7 @@ TEST(HttpServer, StreamsWithoutChunkingToHttp10) {
 TEST(HttpServer, NoticesAClientThatLeavesWhileItsRequestWaits) {
   Gate arrived, gone;
   HttpResponder kept;
-  Running r([&](IncomingRequest&&, HttpResponder responder) {
+  Running r([&](IncomingRequest&&, const HttpResponder& responder) {
     responder.on_disconnect([&] { gone.open(); });
     kept = responder;
     arrived.open();
@@ -219,7 +219,7 @@ TEST(HttpServer, DropsAClientThatDoesNotRead) {
   options.max_unsent_bytes = 256 * 1024;
   std::atomic<int> pushed{0};
   Running r(
-      [&](IncomingRequest&&, HttpResponder responder) {
+      [&](IncomingRequest&&, const HttpResponder& responder) {
         responder.on_disconnect([&] { gone.open(); });
         responder.start_stream("text/plain");
         std::thread([responder, &pushed] {
@@ -303,7 +303,7 @@ TEST(HttpServer, RefusesConnectionsBeyondTheLimit) {
 }
 
 TEST(HttpServer, AnswersForAHandlerThatForgets) {
-  Running r([](IncomingRequest&& request, HttpResponder responder) {
+  Running r([](IncomingRequest&& request, const HttpResponder& responder) {
     if (request.target == "/stream")
       responder.start_stream("text/plain");
   });
@@ -318,7 +318,7 @@ TEST(HttpServer, AnswersForAHandlerThatForgets) {
 TEST(HttpServer, ShutdownLetsAnswersFinish) {
   Gate arrived;
   HttpResponder kept;
-  Running r([&](IncomingRequest&&, HttpResponder responder) {
+  Running r([&](IncomingRequest&&, const HttpResponder& responder) {
     responder.start_stream("text/plain");
     kept = responder;
     arrived.open();

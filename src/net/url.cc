@@ -5,7 +5,7 @@
 namespace goodput {
 namespace {
 
-tl::unexpected<Error> bad(std::string_view text, std::string what) {
+tl::unexpected<Error> bad(std::string_view text, const std::string& what) {
   return fail(ErrorCode::kUsage, what + "; expected a URL like http://127.0.0.1:8000", std::string(text));
 }
 
