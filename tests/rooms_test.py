@@ -35,7 +35,8 @@ THIRD_PARTY = {
     r"toml\+\+": ["workload/", "cli/config"],
     r"simdjson": ["workload/", "serve/", "load/", "store/", "map/", "report/", "cli/"],
 }
-# In a room's header a third-party type would cross into every room below.
+# In a room's header a third-party type would cross into every room below. A header named *_private.h may have one, and no
+# other room may include it.
 HEADER_FREE = [r"boost/", r"simdjson", r"SQLiteCpp|sqlite3", r"(llama|ggml|gguf)\.h", r"spdlog", r"toml\+\+"]
 
 
@@ -61,11 +62,13 @@ def faults():
                     yield f"{where}: {room} includes {other}, which stands below it: a room includes only rooms above it"
                 elif (room, other) in FORBIDDEN and not test:
                     yield f"{where}: {FORBIDDEN[(room, other)]}"
+                elif other != room and match[1].endswith("_private.h"):
+                    yield f"{where}: {match[1]} is private to its room"
             else:
                 for pattern, allowed in THIRD_PARTY.items():
                     if re.match(pattern, match[2]) and not any(name.startswith(a) for a in allowed):
                         yield f"{where}: <{match[2]}> belongs to {', '.join(allowed)} alone"
-                if path.suffix == ".h":
+                if path.suffix == ".h" and not path.stem.endswith("_private"):
                     for pattern in HEADER_FREE:
                         if re.match(pattern, match[2]):
                             yield f"{where}: a third-party type must not cross a room's header: <{match[2]}>"

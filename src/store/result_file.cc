@@ -12,7 +12,7 @@
 #include "metrics/request_metrics.h"
 #include "store/codec.h"
 #include "store/point.h"
-#include "store/result_json.h"
+#include "store/result_json_private.h"
 #include "store/study.h"
 
 namespace goodput {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "metrics/definitions.h"
-#include "store/result_json.h"
+#include "store/result_json_private.h"
 
 namespace goodput::result_json {
 namespace {
