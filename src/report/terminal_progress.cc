@@ -40,11 +40,19 @@ bool can_draw_on_stderr() {
 
 }  // namespace
 
+// (A delegating constructor must not pass a member on: the object has not begun.)
 TerminalProgress::TerminalProgress()
-    : TerminalProgress(STDERR_FILENO, can_draw_on_stderr(), text_style(STDERR_FILENO, false).width, wall_clock_) {}
+    : TerminalProgress(STDERR_FILENO, can_draw_on_stderr(), text_style(STDERR_FILENO, false).width, nullptr) {}
 
 TerminalProgress::TerminalProgress(int fd, bool terminal, int width, const Clock& clock)
-    : fd_(fd), terminal_(terminal), width_(std::max(20, width)), clock_(clock), phase_began_(clock.now()) {}
+    : TerminalProgress(fd, terminal, width, &clock) {}
+
+TerminalProgress::TerminalProgress(int fd, bool terminal, int width, const Clock* clock)
+    : fd_(fd),
+      terminal_(terminal),
+      width_(std::max(20, width)),
+      clock_(clock != nullptr ? *clock : wall_clock_),
+      phase_began_(clock_.now()) {}
 
 TerminalProgress::~TerminalProgress() { finish(); }
 

@@ -30,6 +30,8 @@ class TerminalProgress final : public Progress {
   void finish();
 
  private:
+  TerminalProgress(int fd, bool terminal, int width, const Clock* clock);  // null: the wall clock
+
   void draw(bool now);
   void write(std::string_view text);
   std::string block() const;
