@@ -152,7 +152,7 @@ TEST(Protocol, Case22RetryAfterInBothForms) {
 
 // A server that answers GETs of `routes` only.
 ScriptedServer::Answer answering(std::map<std::string, std::string> routes) {
-  return [routes](int, const std::string& request, ScriptedServer::Peer& peer) {
+  return [routes = std::move(routes)](int, const std::string& request, ScriptedServer::Peer& peer) {
     const std::string path = request.substr(4, request.find(' ', 4) - 4);
     const auto route = routes.find(path);
     peer.send(route == routes.end() ? ScriptedServer::body(404, "text/plain", "404 page not found") : route->second);

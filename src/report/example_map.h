@@ -68,7 +68,7 @@ inline Operating operating(const Settings& s, double rate) {
 // The largest rate at which every class keeps the floor; absent where none does.
 inline std::optional<Operating> capacity(const Settings& s) {
   for (double rate = 9; rate > 0.3; rate -= 0.05) {
-    const Operating o = operating(s, rate);
+    Operating o = operating(s, rate);
     if (std::ranges::all_of(o.attainment_by_class, [](const auto& c) { return c.second >= 0.9; }))
       return o;
   }

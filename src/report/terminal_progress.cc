@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -109,7 +110,7 @@ void TerminalProgress::note(std::string_view line) {
 
 std::string TerminalProgress::bar(double done) const {
   const int cells = std::clamp(width_ - 40, 10, 40);
-  const int full = static_cast<int>(done * cells + 0.5);
+  const int full = static_cast<int>(std::lround(done * cells));
   std::string out;
   for (int i = 0; i < cells; ++i)
     out += i < full ? "█" : "░";
