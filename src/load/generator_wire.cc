@@ -239,6 +239,9 @@ bool Generator::read_once(uint32_t index) {
     end(c.exchange, *ended, user);
     return false;
   }
+  constexpr size_t kClosingEvents = 4;  // finish, usage, and what a server adds
+  if (x.receiver.capture().marks.size() == 1)
+    x.receiver.expect(static_cast<size_t>(x.record.asked_output.count()) + kClosingEvents);
   if (x.receiver.capture().done_sentinel && !x.lingering) {
     x.lingering = true;
     lingering_.push_back({user + kLinger, c.exchange, x.serial});

@@ -49,6 +49,14 @@ void Receiver::reset(Framing fallback) {
   whole_ = leftover_ = false;
 }
 
+void Receiver::expect(size_t events) {
+  constexpr size_t kMostBytes = 64 * 1024, kMostMarks = 512;  // a guess must not cost much where it is wrong
+  if (capture_.marks.empty())
+    return;
+  capture_.marks.reserve(std::min(events, kMostMarks));
+  capture_.bytes.reserve(std::min(events * capture_.marks.front().length, kMostBytes));
+}
+
 std::optional<Ending> Receiver::feed(std::string_view bytes, const ReadStamp& stamp) {
   using Event = HttpResponseParser::Event;
   capture_.any_bytes = true;

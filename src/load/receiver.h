@@ -57,6 +57,8 @@ class Receiver {
   // The peer closed its side.
   Ending closed();
   // For the next request, with its memory. `fallback`: how a 2xx body is framed whose Content-Type does not tell.
+  // Room for so many events like the first: buffers then grow once instead of doubling, which counts at 10,000 streams.
+  void expect(size_t events);
   void reset(Framing fallback = Framing::kWhole);
 
   bool keep_alive() const { return whole_ && !leftover_ && http_.keep_alive(); }

@@ -100,9 +100,11 @@ struct Matched {
 Matched match(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
   StopMatcher matcher(stops);
   Matched m;
-  for (const auto& piece : pieces)
-    if ((m.stopped = matcher.feed(piece, m.text)))
+  for (const auto& piece : pieces) {
+    m.stopped = matcher.feed(piece, m.text);
+    if (m.stopped)
       return m;
+  }
   matcher.finish(m.text);
   return m;
 }

@@ -55,7 +55,7 @@ void add_own_figures(ResultRun& run, dom::element o) {
   add(run, "total_throughput", tags::kWindow, number_at(throughput, "total_tokens_per_s"));
   const auto requests = number_at(o, "requests"), ok = number_at(at(o, "outcomes"), "ok");
   if (requests && ok && *requests >= *ok) {
-    add(run, "completed", "requests scheduled in the window", *ok);
+    add(run, "completed", "requests scheduled in the window", ok);
     add(run, "failed", "requests scheduled in the window", *requests - *ok);
   }
   bool valid = true;
@@ -232,7 +232,7 @@ class JsonReader {
   std::vector<ResultRun> runs_;
 };
 
-Result<ResultFile> parse_json(std::string_view bytes, std::string path) {
+Result<ResultFile> parse_json(std::string_view bytes, const std::string& path) {
   JsonReader reader(path);
   dom::parser parser;
   dom::element document;
@@ -352,7 +352,7 @@ Result<ResultFile> parse_result(std::string_view bytes, std::string path) {
     return unknown(path, "an empty file");
   if (bytes[start] != '{' && bytes[start] != '[')
     return unknown(path, "neither JSON nor a file of ours");
-  return parse_json(bytes, std::move(path));
+  return parse_json(bytes, path);
 }
 
 Result<ResultFile> read_result_file(const std::filesystem::path& given) {

@@ -251,7 +251,7 @@ ResultRun read_aiperf(dom::element o) {
     const auto scale = ms_per(text_at(metric, "unit"));
     if (!metric || !scale)
       continue;
-    const auto put = [&](std::string name, std::string definition, std::string_view key) {
+    const auto put = [&](std::string name, const std::string& definition, std::string_view key) {
       const auto v = number_at(metric, key);
       add(run, std::move(name), definition, v ? std::optional(*v * *scale) : std::nullopt);
     };

@@ -33,7 +33,8 @@ Result<TraceInput> TraceInput::of_bytes(std::string_view bytes) {
 }
 
 void TraceInput::rewind() {
-  std::rewind(file_.get());
+  std::fseek(file_.get(), 0, SEEK_SET);
+  std::clearerr(file_.get());
   begin_ = end_ = 0;
   at_start_ = true;
   line_ = 0;
